@@ -1,0 +1,2 @@
+//! The `reprise` command.
+fn main() {}

@@ -1,0 +1,3 @@
+//! Numbers only: quantised formats, matrix kernels, attention, rotary positions and norms.
+
+pub mod quant;

@@ -1,0 +1,2 @@
+//! GGUF files, tokenizers, chat templates and architecture descriptions.
+pub mod gguf;
