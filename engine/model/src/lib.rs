@@ -1,2 +1,3 @@
 //! GGUF files, tokenizers, chat templates and architecture descriptions.
+
 pub mod gguf;
