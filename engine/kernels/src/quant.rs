@@ -1,5 +1,98 @@
 //! The tensor types a GGUF file may hold: how many values a block has, how many bytes it takes, and a plain
 //! dequantiser for each. This is the reference every fast path is tested against.
+//!
+//! [`dequantize`] knows every [`QuantType`]; [`quantize`] knows the simple ones, enough to make weights for tests. Both
+//! check lengths first and never panic, whatever the bytes are.
+//!
+//! ```
+//! use reprise_kernels::quant::{QuantType, dequantize, quantize};
+//!
+//! let weights: Vec<f32> = (0..32).map(|i| i as f32 / 31.0 - 0.5).collect();
+//! let mut block = [0u8; 34];
+//! quantize(QuantType::Q8_0, &weights, &mut block)?;
+//! let mut back = [0f32; 32];
+//! dequantize(QuantType::Q8_0, &block, &mut back)?;
+//! assert!(weights.iter().zip(back).all(|(a, b)| (a - b).abs() < 0.003));
+//! # Ok::<(), reprise_kernels::quant::QuantError>(())
+//! ```
+
+mod dequantize;
+mod quantize;
+
+pub use dequantize::dequantize;
+pub use quantize::quantize;
+
+use std::fmt;
+
+/// Why a row could not be converted. The buffers are untouched then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuantError {
+    /// The number of values is not a multiple of the type's block length.
+    PartialBlock {
+        /// The type asked for.
+        ty: QuantType,
+        /// How many values there are.
+        values: usize,
+    },
+    /// The byte buffer does not have the length that the values need.
+    WrongLength {
+        /// The type asked for.
+        ty: QuantType,
+        /// How many values there are.
+        values: usize,
+        /// Bytes that so many values take.
+        expected_bytes: usize,
+        /// Bytes that were given.
+        actual_bytes: usize,
+    },
+    /// [`quantize`] has no encoder for this type.
+    NoQuantizer {
+        /// The type asked for.
+        ty: QuantType,
+    },
+}
+
+impl fmt::Display for QuantError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            QuantError::PartialBlock { ty, values } => {
+                write!(
+                    f,
+                    "{values} values are not whole {} blocks of {}",
+                    ty.name(),
+                    ty.block_len()
+                )
+            }
+            QuantError::WrongLength {
+                ty,
+                values,
+                expected_bytes,
+                actual_bytes,
+            } => write!(
+                f,
+                "{values} values of {} take {expected_bytes} bytes, the buffer has {actual_bytes}",
+                ty.name()
+            ),
+            QuantError::NoQuantizer { ty } => write!(f, "{} can be read but not written here", ty.name()),
+        }
+    }
+}
+
+impl std::error::Error for QuantError {}
+
+/// Succeeds when `bytes` bytes are exactly `values` values of `ty`, in whole blocks.
+fn check_lengths(ty: QuantType, values: usize, bytes: usize) -> Result<(), QuantError> {
+    match ty.bytes_for(values) {
+        None => Err(QuantError::PartialBlock { ty, values }),
+        Some(expected) if expected != bytes => Err(QuantError::WrongLength {
+            ty,
+            values,
+            expected_bytes: expected,
+            actual_bytes: bytes,
+        }),
+        Some(_) => Ok(()),
+    }
+}
 
 /// A tensor's element type, as stored in a GGUF file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,7 +119,9 @@ impl QuantType {
     /// Every type, in the order of [`QuantType`].
     pub const ALL: [QuantType; 15] = {
         use QuantType::*;
-        [F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2K, Q3K, Q4K, Q5K, Q6K, Iq4Nl, Mxfp4]
+        [
+            F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2K, Q3K, Q4K, Q5K, Q6K, Iq4Nl, Mxfp4,
+        ]
     };
 
     /// The number a GGUF file writes for this type.
