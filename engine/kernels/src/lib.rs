@@ -1,4 +1,9 @@
 //! Numbers only: quantised formats, matrix kernels, attention, rotary positions and norms.
 
+pub mod activations;
+pub mod buffer;
 pub mod half;
+pub mod isa;
+pub mod matmul;
+pub mod packed;
 pub mod quant;

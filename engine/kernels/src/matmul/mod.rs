@@ -1,0 +1,229 @@
+//! Activations times packed weights.
+//!
+//! [`matmul_panel`] computes one panel of outputs for all tokens: it decodes the panel stretch by stretch and runs the
+//! family's tile kernel over the tiles of activations. Callers hand panels to threads as they like; neither that nor
+//! the number of tokens changes a result.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod portable;
+
+use crate::activations::{Activations, BLOCK, TILE_ROWS};
+use crate::buffer::Buffer;
+use crate::isa::Isa;
+use crate::packed::{Family, MAX_STRETCH, PANEL_ROWS, PackedMatrix, PanelScratch};
+use std::ops::Range;
+
+/// Fewer tokens than this decode in short stretches that leave the first-level cache to the rest.
+const FEW_ROWS: usize = 2 * TILE_ROWS;
+
+/// One tile's work: `rows` tokens by [`PANEL_ROWS`] outputs over a stretch of k. Slices start at the stretch.
+struct Tile<'a> {
+    family: Family,
+    rows: usize,
+    /// Blocks of 32 values, or single values for [`Family::Float`].
+    count: usize,
+    weights: &'a PanelScratch,
+    codes: &'a [i8],
+    scale: &'a [f32],
+    sum: &'a [f32],
+    start16: &'a [i16],
+    start32: &'a [i16],
+    half_sum: &'a [f32],
+    floats: &'a [f32],
+    /// `[rows][16]`, added to.
+    accumulators: &'a mut [f32],
+}
+
+impl Tile<'_> {
+    /// Checks every length a kernel relies on.
+    fn check(&self) {
+        let (n, rows) = (self.count, self.rows);
+        assert!((1..=TILE_ROWS).contains(&rows) && self.accumulators.len() == rows * PANEL_ROWS);
+        if self.family == Family::Float {
+            assert!(self.floats.len() >= n * rows && self.weights.floats.len() >= n * PANEL_ROWS);
+            return;
+        }
+        assert!(n * BLOCK <= MAX_STRETCH && self.codes.len() >= n * BLOCK * rows);
+        assert!(self.scale.len() >= n * rows && self.sum.len() >= n * rows && self.half_sum.len() >= 2 * n * rows);
+        assert!(self.start16.len() >= 2 * n * rows && self.start32.len() >= 4 * n * rows);
+    }
+
+    fn run(mut self, isa: Isa) {
+        self.check();
+        match isa {
+            Isa::Portable => portable::run(&mut self),
+            // SAFETY: lengths were checked, and `isa` came from detection.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { avx2::run(&mut self) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512Vnni => unsafe { avx512::run(&mut self) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Isa::NeonDot => unsafe { neon::run(&mut self) },
+            #[allow(unreachable_patterns)]
+            _ => portable::run(&mut self),
+        }
+    }
+}
+
+/// A thread's scratch.
+#[derive(Debug)]
+pub struct Scratch {
+    panel: PanelScratch,
+    /// `[token][16]`
+    accumulators: Buffer<f32>,
+}
+
+impl Scratch {
+    /// For up to `capacity` tokens.
+    pub fn new(capacity: usize) -> Scratch {
+        Scratch { panel: PanelScratch::new(), accumulators: Buffer::zeroed(capacity * PANEL_ROWS) }
+    }
+}
+
+/// Where results go: `[tokens][stride]` floats that several threads write, each its own columns.
+#[derive(Debug, Clone, Copy)]
+pub struct Output<'a> {
+    start: *mut f32,
+    tokens: usize,
+    stride: usize,
+    columns: usize,
+    marker: std::marker::PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: writers keep to their own panels' columns, as `matmul_panel` demands.
+unsafe impl Send for Output<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Output<'_> {}
+
+impl<'a> Output<'a> {
+    /// Columns `columns` of a matrix whose rows are `stride` apart.
+    pub fn new(matrix: &'a mut [f32], stride: usize, columns: Range<usize>) -> Output<'a> {
+        assert!(columns.end <= stride && stride > 0);
+        Output {
+            tokens: matrix.len() / stride,
+            stride,
+            columns: columns.len(),
+            start: matrix.as_mut_ptr().wrapping_add(columns.start),
+            marker: std::marker::PhantomData,
+        }
+    }
+}
+
+/// What is done with a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Store {
+    /// Overwrite.
+    Set,
+    /// Add to what is there.
+    Add,
+}
+
+/// Computes `out[t][n] = bias[n] + sum over k of x[t][k] w[n][k]` for the 16 rows n of one panel and all tokens t.
+///
+/// # Safety
+/// No other thread may work on the same panel's columns of `out` meanwhile.
+///
+/// # Panics
+/// When shapes do not agree: a mistake of the caller.
+#[allow(clippy::too_many_arguments)]
+pub unsafe fn matmul_panel(
+    isa: Isa,
+    weights: &PackedMatrix,
+    panel: usize,
+    x: &Activations,
+    bias: Option<&[f32]>,
+    out: &Output<'_>,
+    store: Store,
+    scratch: &mut Scratch,
+) {
+    let tokens = x.rows;
+    let family = weights.family();
+    let columns = panel * PANEL_ROWS..((panel + 1) * PANEL_ROWS).min(weights.rows());
+    assert!(x.k == weights.k() && tokens <= out.tokens && weights.rows() == out.columns && !columns.is_empty());
+    let accumulators = &mut scratch.accumulators[..tokens * PANEL_ROWS];
+    let mut first = [0.0; PANEL_ROWS];
+    if let Some(bias) = bias {
+        first[..columns.len()].copy_from_slice(&bias[columns.clone()]);
+    }
+    for row in accumulators.as_chunks_mut::<PANEL_ROWS>().0 {
+        *row = first;
+    }
+    let limit = if tokens < FEW_ROWS { 256 } else { MAX_STRETCH };
+    let blocks = x.k.div_ceil(BLOCK);
+    let mut k = 0;
+    while k < x.k {
+        let ks = weights.stretch(k, limit);
+        weights.decode(isa, panel, ks.clone(), &mut scratch.panel);
+        let mut done = 0;
+        while done < tokens {
+            let rows = TILE_ROWS.min(tokens - done);
+            let acc = &mut accumulators[done * PANEL_ROWS..(done + rows) * PANEL_ROWS];
+            tile(family, rows, done, blocks, &ks, x, &scratch.panel, acc).run(isa);
+            done += rows;
+        }
+        k = ks.end;
+    }
+    for (t, row) in accumulators.as_chunks::<PANEL_ROWS>().0.iter().enumerate() {
+        // SAFETY: token t and these columns are inside the matrix (asserted above), and ours alone by contract.
+        let to = unsafe { std::slice::from_raw_parts_mut(out.start.add(t * out.stride + columns.start), columns.len()) };
+        match store {
+            Store::Set => to.copy_from_slice(&row[..columns.len()]),
+            Store::Add => to.iter_mut().zip(row).for_each(|(to, value)| *to += value),
+        }
+    }
+}
+
+/// The part of the activations that tile `first..first + rows` needs for `ks`.
+#[allow(clippy::too_many_arguments)]
+fn tile<'a>(
+    family: Family,
+    rows: usize,
+    first: usize,
+    blocks: usize,
+    ks: &Range<usize>,
+    x: &'a Activations,
+    weights: &'a PanelScratch,
+    accumulators: &'a mut [f32],
+) -> Tile<'a> {
+    if family == Family::Float {
+        let at = first * x.k + ks.start * rows;
+        let floats = &x.floats[at..at + ks.len() * rows];
+        return Tile {
+            family,
+            rows,
+            count: ks.len(),
+            weights,
+            codes: &[],
+            scale: &[],
+            sum: &[],
+            start16: &[],
+            start32: &[],
+            half_sum: &[],
+            floats,
+            accumulators,
+        };
+    }
+    let (b, count) = (ks.start / BLOCK, ks.len() / BLOCK);
+    let (at, len) = (first * blocks + b * rows, count * rows);
+    Tile {
+        family,
+        rows,
+        count,
+        weights,
+        codes: &x.codes[at * BLOCK..(at + len) * BLOCK],
+        scale: &x.scale[at..at + len],
+        sum: &x.sum[at..at + len],
+        start16: &x.start16[2 * at..2 * (at + len)],
+        start32: &x.start32[4 * at..4 * (at + len)],
+        half_sum: &x.half_sum[2 * at..2 * (at + len)],
+        floats: &[],
+        accumulators,
+    }
+}
