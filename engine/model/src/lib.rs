@@ -1,3 +1,4 @@
 //! GGUF files, tokenizers, chat templates and architecture descriptions.
 
 pub mod gguf;
+pub mod tokenizer;
