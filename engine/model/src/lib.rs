@@ -1,4 +1,5 @@
 //! GGUF files, tokenizers, chat templates and architecture descriptions.
 
+pub mod arch;
 pub mod gguf;
 pub mod tokenizer;
