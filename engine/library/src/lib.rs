@@ -1,1 +1,35 @@
-//! placeholder
+//! Documents: text out of files, passages out of text, and the prompt that asks a question about them.
+//!
+//! It reads PDF, HTML, Markdown and plain text, cuts them into passages that know their page or lines, finds those
+//! that share words with a question, and lays out a prompt that fits a budget of tokens. It does not run a model,
+//! keep anything on disk, or look into pictures: a scanned PDF has no text here, and the error says so.
+//!
+//! ```
+//! use reprise_library::{Document, assemble, select, split};
+//!
+//! let text = "# Boiler\n\nBleed the radiators each autumn.\n\n# Garden\n\nPrune the apple tree in February.\n";
+//! let document = Document::from_bytes("house.md", text.as_bytes())?;
+//! let count = |text: &str| text.split_whitespace().count(); // a real caller asks the model's tokenizer
+//! let passages = split(&document, 8, &count); // a real caller takes PASSAGE_TOKENS
+//! let selection = select("When do I prune the apple tree?", &passages, 12, &count)?;
+//! assert_eq!(selection.used()[0].place.to_string(), "lines 5-7");
+//! assert!(assemble("When do I prune the apple tree?", &selection).user.ends_with("apple tree?"));
+//! # Ok::<(), reprise_library::LibraryError>(())
+//! ```
+
+mod document;
+mod error;
+mod extract;
+mod passage;
+mod prompt;
+mod select;
+mod terms;
+
+pub use document::{Block, Document, Format, Place};
+pub use error::{Fault, LibraryError};
+pub use passage::{PASSAGE_TOKENS, Passage, split};
+pub use prompt::{Prompt, SYSTEM, assemble};
+pub use select::{Selection, select};
+
+/// Counts the tokens of a text; a caller with a model passes its tokenizer.
+pub type TokenCounter<'a> = &'a dyn Fn(&str) -> usize;

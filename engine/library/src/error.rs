@@ -1,0 +1,87 @@
+//! What can go wrong with a document. Each message says what, where, and what to do.
+
+use std::path::PathBuf;
+
+/// Why a document cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// The file cannot be opened or read.
+    #[error("cannot read {}: {}", path.display(), plain(source))]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file was read, but there is no text to be had from it.
+    #[error("{name}: {fault}")]
+    Document {
+        /// The document's name.
+        name: String,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// The keyword index failed.
+    #[error("the keyword index failed: {0}; this is a fault in Reprise, not in the document")]
+    Index(#[from] tantivy::TantivyError),
+}
+
+/// What is wrong with a document.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Nothing in it.
+    #[error("the document is empty; there is nothing to ask about")]
+    Empty,
+    /// A PDF locked by a password.
+    #[error("this PDF is encrypted and needs a password; save a copy without one and use that")]
+    Encrypted,
+    /// A PDF of pictures or blank pages.
+    #[error(
+        "no text can be read on its {pages} page(s): scanned or empty; run text recognition (OCR) on it first"
+    )]
+    NoText {
+        /// Pages it has.
+        pages: usize,
+    },
+    /// A PDF the reader cannot follow.
+    #[error(
+        "this PDF is broken or cut short ({0}); open it in a PDF viewer and save or print it to a new PDF"
+    )]
+    BrokenPdf(String),
+    /// A PDF that takes too long.
+    #[error(
+        "reading this PDF took longer than {seconds} s and was given up; save the pages you need as a PDF of their own"
+    )]
+    TooSlow {
+        /// The limit.
+        seconds: u64,
+    },
+    /// HTML the reader cannot follow.
+    #[error("this HTML cannot be read ({0}); save the page as text and use that")]
+    BrokenHtml(String),
+    /// A kind of file that is not read.
+    #[error("this is {kind}, which cannot be read; known kinds: {known}", known = crate::extract::KNOWN_KINDS)]
+    UnknownKind {
+        /// What it looks like, with its article.
+        kind: String,
+    },
+    /// Larger than the limit.
+    #[error("the file has {size_mib} MiB, more than the {limit_mib} MiB that are read; split it")]
+    TooLarge {
+        /// Its size.
+        size_mib: u64,
+        /// The limit.
+        limit_mib: u64,
+    },
+}
+
+/// The system's words without its error number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error") {
+        Some(end) => text[..end].to_string(),
+        None => text,
+    }
+}

@@ -1,0 +1,27 @@
+//! The layout of a question about documents: what stays the same comes first, the question last.
+
+use crate::select::Selection;
+
+/// What the model is told before a question about documents. Short, because small models lose the thread of long ones.
+pub const SYSTEM: &str = "Answer the question from the passages. Use nothing else. \
+If the passages do not hold the answer, say that the document does not say.";
+
+/// A prompt for the model's chat template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompt {
+    /// The system message.
+    pub system: &'static str,
+    /// The user's message: passages, then the question.
+    pub user: String,
+}
+
+/// Lays out the chosen passages and the question.
+pub fn assemble(question: &str, selection: &Selection) -> Prompt {
+    let mut user = String::new();
+    for passage in selection.used() {
+        user.push_str(&passage.rendered());
+    }
+    user.push_str("Question: ");
+    user.push_str(question.trim());
+    Prompt { system: SYSTEM, user }
+}
