@@ -46,7 +46,7 @@ def overrides_for(values):
 
 def tokenise(vocab, text, add_special, parse_special):
     data = text.encode("utf-8")
-    room = len(data) + 16
+    room = 4 * len(data) + 16
     tokens = (llama_cpp.llama_token * room)()
     count = llama_cpp.llama_tokenize(vocab, data, len(data), tokens, room, add_special, parse_special)
     assert count >= 0, text
