@@ -178,17 +178,11 @@ fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {
 /// | --- | --- |
 /// | 0..32 | value `32 k + j` has bit `k` of byte `j`: set, `q` is the 2-bit code; clear, the code - 4 |
 /// | 32..96 | 2-bit codes as in `Q2_K` |
-/// | 96..108 | 16 scales of 6 bits. Low four: group `g` is the low half of byte `g`, group `g + 8` the high half. High two: group `g` is bits `2 (g / 4)` and up of byte `8 + g % 4` |
+/// | 96..108 | 16 scales of 6 bits, see [`six_bit_scale`] |
 /// | 108..110 | `d`, f16 |
 fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
     let (high, codes, scales) = (&block[..32], &block[32..96], &block[96..108]);
     let d = half(block[108], block[109]);
-    let scale_of = |group: usize| {
-        let low = if group < 8 {
-            scales[group] & 0x0f
-        } else {
-            scales[group - 8] >> 4
-        };
         let top = scales[8 + group % 4] >> (2 * (group / 4)) & 3;
         d * (f32::from(low | top << 4) - 32.0)
     };
@@ -198,8 +192,16 @@ fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
         } else {
             4.0
         };
-        *x = scale_of(i / 16) * (f32::from(two_bits_of_256(codes, i)) - offset);
+        let scale = d * (f32::from(six_bit_scale(scales, i / 16)) - 32.0);
+        *x = scale * (f32::from(two_bits_of_256(codes, i)) - offset);
     }
+}
+
+/// The scale of group `g` in the 12 bytes of `Q3_K`: its low four bits are the low half of byte `g`, or for `g` from 8 up
+/// the high half of byte `g - 8`; its top two are bits `2 (g / 4)` and up of byte `8 + g % 4`.
+fn six_bit_scale(packed: &[u8], g: usize) -> u8 {
+    let low = if g < 8 { packed[g] & 0x0f } else { packed[g - 8] >> 4 };
+    low | (packed[8 + g % 4] >> (2 * (g / 4)) & 3) << 4
 }
 
 /// The 2-bit code of value `i` of 256 in 64 bytes.
