@@ -65,14 +65,17 @@ impl Bpe {
                 })
             })
         };
-        let bytes: Vec<Symbol> =
-            (0..=255).map(|byte| symbol_of(char_of(byte).encode_utf8(&mut [0; 4]))).collect();
+        let bytes: Vec<Symbol> = (0..=255)
+            .map(|byte| symbol_of(char_of(byte).encode_utf8(&mut [0; 4])))
+            .collect();
         let mut merges = HashMap::with_capacity(listed.len());
         let mut joined = String::new();
         for (rank, merge) in listed.iter().enumerate() {
             // The first character may itself be a space.
             let skip = merge.chars().next().map_or(0, char::len_utf8);
-            let Some(space) = merge.get(skip..).and_then(|rest| rest.find(' ')) else { continue };
+            let Some(space) = merge.get(skip..).and_then(|rest| rest.find(' ')) else {
+                continue;
+            };
             let (left, right) = merge.split_at(skip + space);
             let right = right.strip_prefix(' ').unwrap_or_default();
             joined.clear();
@@ -84,12 +87,19 @@ impl Bpe {
             merges.entry(pair).or_insert((rank as u32, result));
         }
         let extras = extra_texts.iter().map(|text| byte_tokens(vocab, text)).collect();
-        Ok(Bpe { pre, merges, bytes, extras, first_extra })
+        Ok(Bpe {
+            pre,
+            merges,
+            bytes,
+            extras,
+            first_extra,
+        })
     }
 
     /// Appends the tokens of `text`, in which nothing is special.
     pub(super) fn encode(&self, vocab: &Vocab, text: &str, scratch: &mut Scratch, out: &mut Vec<TokenId>) {
-        self.pre.split(text, |word| self.encode_word(vocab, word, scratch, out));
+        self.pre
+            .split(text, |word| self.encode_word(vocab, word, scratch, out));
     }
 
     fn encode_word(&self, vocab: &Vocab, word: &str, scratch: &mut Scratch, out: &mut Vec<TokenId>) {
@@ -117,9 +127,18 @@ impl Bpe {
             self.consider(nodes, queue, right - 1, right);
         }
         while let Some(Reverse(candidate)) = queue.pop() {
-            let Candidate { left, right, pair, result, .. } = candidate;
-            let (Some(left_node), Some(right_node)) = (nodes.get(left), nodes.get(right)) else { continue };
-            let is_current = left_node.alive && right_node.alive && (left_node.symbol, right_node.symbol) == pair;
+            let Candidate {
+                left,
+                right,
+                pair,
+                result,
+                ..
+            } = candidate;
+            let (Some(left_node), Some(right_node)) = (nodes.get(left), nodes.get(right)) else {
+                continue;
+            };
+            let is_current =
+                left_node.alive && right_node.alive && (left_node.symbol, right_node.symbol) == pair;
             // A node whose symbol is unchanged has not grown, so the pair still stands side by side.
             if !is_current || left_node.next != right {
                 continue;
@@ -147,11 +166,25 @@ impl Bpe {
     }
 
     /// Queues the pair when it is a known merge.
-    fn consider(&self, nodes: &[Node], queue: &mut BinaryHeap<Reverse<Candidate>>, left: usize, right: usize) {
-        let (Some(left_node), Some(right_node)) = (nodes.get(left), nodes.get(right)) else { return };
+    fn consider(
+        &self,
+        nodes: &[Node],
+        queue: &mut BinaryHeap<Reverse<Candidate>>,
+        left: usize,
+        right: usize,
+    ) {
+        let (Some(left_node), Some(right_node)) = (nodes.get(left), nodes.get(right)) else {
+            return;
+        };
         let pair = (left_node.symbol, right_node.symbol);
         if let Some(&(rank, result)) = self.merges.get(&pair) {
-            queue.push(Reverse(Candidate { rank, left, right, pair, result }));
+            queue.push(Reverse(Candidate {
+                rank,
+                left,
+                right,
+                pair,
+                result,
+            }));
         }
     }
 }
@@ -159,5 +192,7 @@ impl Bpe {
 /// A text that is no token, spelled with the tokens of its characters. Some vocabularies lack rare bytes (SmolLM2 has no
 /// token for U+0004): those are left out, as there is nothing that could stand for them.
 fn byte_tokens(vocab: &Vocab, text: &str) -> Vec<TokenId> {
-    text.chars().filter_map(|c| vocab.plain_id(c.encode_utf8(&mut [0; 4]))).collect()
+    text.chars()
+        .filter_map(|c| vocab.plain_id(c.encode_utf8(&mut [0; 4])))
+        .collect()
 }

@@ -15,7 +15,11 @@ pub struct Detokenizer {
 
 impl Detokenizer {
     pub(super) fn new(strip_space: bool) -> Detokenizer {
-        Detokenizer { pending: Vec::new(), ready: String::new(), strip_space }
+        Detokenizer {
+            pending: Vec::new(),
+            ready: String::new(),
+            strip_space,
+        }
     }
 
     /// Takes the next token and returns the text that became complete; it may be empty. Control tokens have no text.

@@ -28,7 +28,9 @@ pub enum TokenizerError {
     #[error(transparent)]
     Gguf(#[from] GgufError),
     /// A kind of tokenizer this crate does not have.
-    #[error("the model's tokenizer is \"{0}\", and this program knows gpt2 (byte-level BPE) and llama (SentencePiece); choose another model")]
+    #[error(
+        "the model's tokenizer is \"{0}\", and this program knows gpt2 (byte-level BPE) and llama (SentencePiece); choose another model"
+    )]
     UnknownModel(String),
     /// A pre-tokeniser this crate does not have.
     #[error("the model's pre-tokenizer is \"{name}\", and this program knows {known}; choose another model", known = PreTokenizer::known())]
@@ -133,35 +135,45 @@ impl Tokenizer {
     }
 
     fn encode_into(&self, text: &str, specials: Specials, ids: &mut Vec<TokenId>) {
-        self.encode_fragments(text, specials, |fragment| std::borrow::Cow::Borrowed(fragment), ids);
+        self.encode_fragments(text, specials, true, &|_| None, ids);
     }
 
-    /// Encodes `text`, passing each plain stretch between special tokens through `plain` first.
-    pub(crate) fn encode_fragments<'a>(
+    /// The tokens of a prompt that a template wrote, in which `unmask` gives the plain text of stretches that hide
+    /// something from being recognised (`None` where nothing is hidden).
+    pub(crate) fn encode_masked(&self, text: &str, unmask: &dyn Fn(&str) -> Option<String>) -> Vec<TokenId> {
+        let mut ids = Vec::with_capacity(text.len() / 3);
+        self.encode_fragments(text, Specials::Parse, true, unmask, &mut ids);
+        ids
+    }
+
+    fn encode_fragments(
         &self,
-        text: &'a str,
+        text: &str,
         specials: Specials,
-        plain: impl Fn(&'a str) -> std::borrow::Cow<'a, str>,
+        mut after_special: bool,
+        unmask: &dyn Fn(&str) -> Option<String>,
         ids: &mut Vec<TokenId>,
     ) {
         let mut scratch = bpe::Scratch::default();
-        let mut after_special = true;
-        self.specials.split(&self.vocab, text, specials, |fragment| match fragment {
-            Fragment::Token(id) => {
-                ids.push(id);
-                after_special = true;
-            }
-            Fragment::Text(text) => {
-                let text = plain(text);
-                match &self.encoder {
-                    Encoder::Bpe(bpe) => bpe.encode(&self.vocab, &text, &mut scratch, ids),
-                    Encoder::Spm(spm) => {
-                        spm.encode(&self.vocab, &text, self.adds_space_prefix && after_special, ids);
-                    }
+        self.specials
+            .split(&self.vocab, text, specials, |fragment| match fragment {
+                Fragment::Token(id) => {
+                    ids.push(id);
+                    after_special = true;
                 }
-                after_special = false;
-            }
-        });
+                Fragment::Text(text) => {
+                    match (unmask(text), &self.encoder) {
+                        (Some(plain), _) => {
+                            self.encode_fragments(&plain, Specials::AsText, after_special, &|_| None, ids);
+                        }
+                        (None, Encoder::Bpe(bpe)) => bpe.encode(&self.vocab, text, &mut scratch, ids),
+                        (None, Encoder::Spm(spm)) => {
+                            spm.encode(&self.vocab, text, self.adds_space_prefix && after_special, ids);
+                        }
+                    }
+                    after_special = false;
+                }
+            });
     }
 
     /// The text of `ids`, without control tokens; bytes that form no character become U+FFFD. The space that
@@ -241,8 +253,21 @@ impl Tokenizer {
         matches!(self.vocab.kind(id), Kind::Control | Kind::Unknown)
     }
 
-    /// The texts of tokens that mean something else than plain text when a prompt is parsed, with their ids.
-    pub(crate) fn special_texts(&self) -> impl Iterator<Item = &str> {
-        self.specials.ids().iter().filter(|&&id| self.is_silent(id)).filter_map(|&id| self.vocab.text(id))
+    /// The texts that mean a token which steers the model when a prompt is parsed.
+    pub(crate) fn steering_texts(&self) -> impl Iterator<Item = &str> {
+        self.specials
+            .ids()
+            .iter()
+            .filter(|&&id| self.is_silent(id))
+            .filter_map(|&id| self.vocab.text(id))
+    }
+
+    /// Byte offsets at which such a text begins, overlapping ones too, in no order.
+    pub(crate) fn steering_places(&self, text: &str) -> Vec<usize> {
+        self.specials
+            .occurrences(text)
+            .filter(|&(_, _, id)| self.is_silent(id))
+            .map(|(start, _, _)| start)
+            .collect()
     }
 }

@@ -34,7 +34,10 @@ const NAMES: [(&str, PreTokenizer); 8] = [
 impl PreTokenizer {
     /// The pre-tokeniser a file means by `name`.
     pub(super) fn by_name(name: &str) -> Option<PreTokenizer> {
-        NAMES.iter().find(|(known, _)| *known == name).map(|&(_, pre)| pre)
+        NAMES
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, pre)| pre)
     }
 
     /// All names, for messages.
@@ -126,7 +129,13 @@ fn from(text: &str, at: usize) -> &str {
 
 /// Bytes of an English contraction (`'s`, `'re`, ...) at the start of `text`, or 0.
 fn contraction_len(text: &str, any_case: bool) -> usize {
-    let fold = |byte: &u8| if any_case { byte.to_ascii_lowercase() } else { *byte };
+    let fold = |byte: &u8| {
+        if any_case {
+            byte.to_ascii_lowercase()
+        } else {
+            *byte
+        }
+    };
     let mut bytes = text.as_bytes().iter().take(3).map(fold);
     match (bytes.next(), bytes.next(), bytes.next()) {
         (Some(b'\''), Some(b's' | b't' | b'm' | b'd'), _) => 2,
@@ -139,8 +148,15 @@ fn contraction_len(text: &str, any_case: bool) -> usize {
 /// the word that follows.
 fn space_len(text: &str) -> usize {
     let run = run_len(text, |c| class(c) == Class::Space);
-    let last = text.get(..run).and_then(|space| space.char_indices().next_back()).map_or(0, |(at, _)| at);
-    if run < text.len() && last > 0 { last } else { run.max(1) }
+    let last = text
+        .get(..run)
+        .and_then(|space| space.char_indices().next_back())
+        .map_or(0, |(at, _)| at);
+    if run < text.len() && last > 0 {
+        last
+    } else {
+        run.max(1)
+    }
 }
 
 fn gpt2_word(text: &str) -> usize {
@@ -150,7 +166,9 @@ fn gpt2_word(text: &str) -> usize {
     }
     let lead = usize::from(text.starts_with(' '));
     let body = from(text, lead);
-    let Some(first) = body.chars().next() else { return text.len() };
+    let Some(first) = body.chars().next() else {
+        return text.len();
+    };
     let body_len = match class(first) {
         Class::Letter => run_len(body, |c| class(c) == Class::Letter),
         Class::Number => run_len(body, |c| class(c) == Class::Number),
@@ -167,7 +185,9 @@ fn llama_word(text: &str, digits: usize, marks_are_letters: bool) -> usize {
         return contraction;
     }
     let mut chars = text.chars();
-    let Some(first) = chars.next() else { return text.len() };
+    let Some(first) = chars.next() else {
+        return text.len();
+    };
     let second = chars.next();
     let is_letter = |c: char| {
         let class = class(c);
@@ -181,7 +201,12 @@ fn llama_word(text: &str, digits: usize, marks_are_letters: bool) -> usize {
     let is_newline = |c: char| c == '\r' || c == '\n';
 
     if class(first) == Class::Number {
-        return text.chars().take(digits).take_while(|&c| class(c) == Class::Number).map(char::len_utf8).sum();
+        return text
+            .chars()
+            .take(digits)
+            .take_while(|&c| class(c) == Class::Number)
+            .map(char::len_utf8)
+            .sum();
     }
     if !is_newline(first) && (is_letter(first) || second.is_some_and(is_letter)) {
         return first.len_utf8() + run_len(from(text, first.len_utf8()), is_letter);
@@ -211,8 +236,16 @@ mod tests {
 
     #[test]
     fn words_take_their_leading_space() {
-        for pre in [PreTokenizer::Gpt2, PreTokenizer::SmolLm, PreTokenizer::Qwen2, PreTokenizer::LlamaBpe] {
-            assert_eq!(words(pre, "Hello big  world!"), ["Hello", " big", " ", " world", "!"]);
+        for pre in [
+            PreTokenizer::Gpt2,
+            PreTokenizer::SmolLm,
+            PreTokenizer::Qwen2,
+            PreTokenizer::LlamaBpe,
+        ] {
+            assert_eq!(
+                words(pre, "Hello big  world!"),
+                ["Hello", " big", " ", " world", "!"]
+            );
         }
     }
 
@@ -226,10 +259,19 @@ mod tests {
 
     #[test]
     fn contractions_and_newlines() {
-        assert_eq!(words(PreTokenizer::SmolLm, "I'LL it's"), ["I", "'", "LL", " it", "'s"]);
+        assert_eq!(
+            words(PreTokenizer::SmolLm, "I'LL it's"),
+            ["I", "'", "LL", " it", "'s"]
+        );
         assert_eq!(words(PreTokenizer::Qwen2, "I'LL it's"), ["I", "'LL", " it", "'s"]);
-        assert_eq!(words(PreTokenizer::Qwen2, "f();\r\n\n  x \n "), ["f", "();\r\n\n", " ", " x", " \n", " "]);
-        assert_eq!(words(PreTokenizer::SmolLm, "x;\n\n  y"), ["x", ";", "\n\n ", " y"]);
+        assert_eq!(
+            words(PreTokenizer::Qwen2, "f();\r\n\n  x \n "),
+            ["f", "();\r\n\n", " ", " x", " \n", " "]
+        );
+        assert_eq!(
+            words(PreTokenizer::SmolLm, "x;\n\n  y"),
+            ["x", ";", "\n\n ", " y"]
+        );
     }
 
     #[test]

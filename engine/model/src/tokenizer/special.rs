@@ -46,7 +46,10 @@ const END_TEXTS: [&str; 22] = [
 /// Texts of the fill-in-the-middle family: metadata keys, texts, and whether the token also ends an answer.
 const FILL_TEXTS: [(&[&str], &[&str], bool); 6] = [
     (
-        &["tokenizer.ggml.prefix_token_id", "tokenizer.ggml.fim_pre_token_id"],
+        &[
+            "tokenizer.ggml.prefix_token_id",
+            "tokenizer.ggml.fim_pre_token_id",
+        ],
         &[
             "<|fim_prefix|>",
             "<fim-prefix>",
@@ -60,7 +63,10 @@ const FILL_TEXTS: [(&[&str], &[&str], bool); 6] = [
         false,
     ),
     (
-        &["tokenizer.ggml.suffix_token_id", "tokenizer.ggml.fim_suf_token_id"],
+        &[
+            "tokenizer.ggml.suffix_token_id",
+            "tokenizer.ggml.fim_suf_token_id",
+        ],
         &[
             "<|fim_suffix|>",
             "<fim-suffix>",
@@ -74,7 +80,10 @@ const FILL_TEXTS: [(&[&str], &[&str], bool); 6] = [
         false,
     ),
     (
-        &["tokenizer.ggml.middle_token_id", "tokenizer.ggml.fim_mid_token_id"],
+        &[
+            "tokenizer.ggml.middle_token_id",
+            "tokenizer.ggml.fim_mid_token_id",
+        ],
         &[
             "<|fim_middle|>",
             "<fim-middle>",
@@ -94,7 +103,13 @@ const FILL_TEXTS: [(&[&str], &[&str], bool); 6] = [
     ),
     (
         &["tokenizer.ggml.fim_rep_token_id"],
-        &["<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"],
+        &[
+            "<|fim_repo|>",
+            "<|repo_name|>",
+            "<fim-repo>",
+            "<REPO>",
+            "<reponame>",
+        ],
         true,
     ),
     (&["tokenizer.ggml.fim_sep_token_id"], &["<|file_sep|>"], true),
@@ -156,7 +171,10 @@ impl SpecialTokens {
             ends.extend(vocab.id(text).inspect(|&id| vocab.set_kind(id, Kind::Control)));
         }
         for text in READABLE_TEXTS {
-            vocab.id(text).into_iter().for_each(|id| vocab.set_kind(id, Kind::UserDefined));
+            vocab
+                .id(text)
+                .into_iter()
+                .for_each(|id| vocab.set_kind(id, Kind::UserDefined));
         }
         ends.extend(eos);
         ends.extend(named("tokenizer.ggml.eot_token_id")?);
@@ -177,7 +195,14 @@ impl SpecialTokens {
                     .map_err(|error| TokenizerError::Vocabulary(format!("its special tokens: {error}")))?,
             ),
         };
-        Ok(SpecialTokens { bos, eos, unknown, ends, finder, ids })
+        Ok(SpecialTokens {
+            bos,
+            eos,
+            unknown,
+            ends,
+            finder,
+            ids,
+        })
     }
 
     /// Every token that is looked for in text, in order.
@@ -207,12 +232,27 @@ impl SpecialTokens {
         }
     }
 
+    /// Every occurrence of a special token's text, overlapping ones too: where it begins, where it ends, the token.
+    pub(super) fn occurrences<'a>(
+        &'a self,
+        text: &'a str,
+    ) -> impl Iterator<Item = (usize, usize, TokenId)> + 'a {
+        self.finder
+            .iter()
+            .flat_map(move |finder| finder.find_overlapping_iter(text))
+            .filter_map(|found| {
+                Some((
+                    found.start(),
+                    found.end(),
+                    *self.ids.get(found.pattern().as_usize())?,
+                ))
+            })
+    }
+
     /// Byte ranges of special tokens in `text`, in order, not overlapping.
     fn find(&self, vocab: &Vocab, text: &str, specials: Specials) -> Vec<(usize, usize, TokenId)> {
-        let Some(finder) = &self.finder else { return Vec::new() };
-        let mut found: Vec<(usize, usize, TokenId)> = finder
-            .find_overlapping_iter(text)
-            .filter_map(|found| Some((found.start(), found.end(), *self.ids.get(found.pattern().as_usize())?)))
+        let mut found: Vec<(usize, usize, TokenId)> = self
+            .occurrences(text)
             .filter(|&(_, _, id)| specials == Specials::Parse || vocab.kind(id) == Kind::UserDefined)
             .collect();
         if found.len() < 2 {
@@ -222,7 +262,9 @@ impl SpecialTokens {
         // Spans come longest first, so one that overlaps an accepted span has its first or its last byte inside it.
         let mut taken = vec![false; text.len()];
         found.retain(|&(start, end, _)| {
-            let Some(span) = taken.get_mut(start..end) else { return false };
+            let Some(span) = taken.get_mut(start..end) else {
+                return false;
+            };
             let is_free = span.first() == Some(&false) && span.last() == Some(&false);
             if is_free {
                 span.fill(true);

@@ -88,7 +88,11 @@ impl Spm {
             _ => gguf.f32_array("tokenizer.ggml.scores")?,
         };
         if scores.len() < vocab.len() {
-            let problem = format!("it lists {} tokens and the scores of {}", vocab.len(), scores.len());
+            let problem = format!(
+                "it lists {} tokens and the scores of {}",
+                vocab.len(),
+                scores.len()
+            );
             return Err(TokenizerError::Vocabulary(problem));
         }
         let bytes = (0..=255u8)
@@ -99,7 +103,11 @@ impl Spm {
             })
             .collect();
         let longest_bytes = vocab.texts().map(str::len).max().unwrap_or(0);
-        Ok(Spm { scores, bytes, longest_bytes })
+        Ok(Spm {
+            scores,
+            bytes,
+            longest_bytes,
+        })
     }
 
     /// Appends the tokens of `text`, in which nothing is special.
@@ -111,7 +119,12 @@ impl Spm {
         let mut nodes: Vec<Node> = Vec::new();
         for (start, c) in escaped.char_indices() {
             let at = nodes.len();
-            nodes.push(Node { start, len: c.len_utf8(), previous: at.wrapping_sub(1), next: at + 1 });
+            nodes.push(Node {
+                start,
+                len: c.len_utf8(),
+                previous: at.wrapping_sub(1),
+                next: at + 1,
+            });
         }
         if let Some(last) = nodes.last_mut() {
             last.next = NONE;
@@ -121,7 +134,9 @@ impl Spm {
             self.consider(vocab, &escaped, &nodes, &mut queue, right - 1, right);
         }
         while let Some(Candidate { left, right, len, .. }) = queue.pop() {
-            let (Some(left_node), Some(right_node)) = (nodes.get(left), nodes.get(right)) else { continue };
+            let (Some(left_node), Some(right_node)) = (nodes.get(left), nodes.get(right)) else {
+                continue;
+            };
             if left_node.len == 0 || right_node.len == 0 || left_node.len + right_node.len != len {
                 continue;
             }
@@ -144,7 +159,10 @@ impl Spm {
             match vocab.plain_id(text) {
                 Some(id) => out.push(id),
                 None => {
-                    out.extend(text.bytes().filter_map(|byte| self.bytes.get(usize::from(byte)).copied().flatten()));
+                    out.extend(
+                        text.bytes()
+                            .filter_map(|byte| self.bytes.get(usize::from(byte)).copied().flatten()),
+                    );
                 }
             }
         }
@@ -160,15 +178,24 @@ impl Spm {
         left: usize,
         right: usize,
     ) {
-        let (Some(left_node), Some(right_node)) = (nodes.get(left), nodes.get(right)) else { return };
+        let (Some(left_node), Some(right_node)) = (nodes.get(left), nodes.get(right)) else {
+            return;
+        };
         let len = left_node.len + right_node.len;
         if len > self.longest_bytes {
             return;
         }
-        let joined = text.get(left_node.start..left_node.start + len).unwrap_or_default();
+        let joined = text
+            .get(left_node.start..left_node.start + len)
+            .unwrap_or_default();
         if let Some(id) = vocab.plain_id(joined) {
             let score = self.scores.get(id as usize).copied().unwrap_or(0.0);
-            queue.push(Candidate { score, left, right, len });
+            queue.push(Candidate {
+                score,
+                left,
+                right,
+                len,
+            });
         }
     }
 }

@@ -43,15 +43,26 @@ impl Vocab {
     pub(super) fn from_gguf(gguf: &Gguf) -> Result<Vocab, TokenizerError> {
         let listed = gguf.str_array("tokenizer.ggml.tokens")?;
         if listed.is_empty() || u32::try_from(listed.len()).is_err() {
-            return Err(TokenizerError::Vocabulary(format!("it lists {} tokens", listed.len())));
+            return Err(TokenizerError::Vocabulary(format!(
+                "it lists {} tokens",
+                listed.len()
+            )));
         }
         let kinds: Vec<Kind> = match gguf.optional::<Vec<i32>>("tokenizer.ggml.token_type")? {
             None => vec![Kind::Normal; listed.len()],
             Some(types) if types.len() < listed.len() => {
-                let problem = format!("it lists {} tokens and the types of {}", listed.len(), types.len());
+                let problem = format!(
+                    "it lists {} tokens and the types of {}",
+                    listed.len(),
+                    types.len()
+                );
                 return Err(TokenizerError::Vocabulary(problem));
             }
-            Some(types) => types.iter().take(listed.len()).map(|&number| Kind::from_number(number)).collect(),
+            Some(types) => types
+                .iter()
+                .take(listed.len())
+                .map(|&number| Kind::from_number(number))
+                .collect(),
         };
         let texts: Strings = listed
             .iter()
@@ -71,20 +82,32 @@ impl Vocab {
             // A text that is listed twice means its last id.
             *ids.entry(hash, same, rehash).or_insert(id as TokenId).into_mut() = id as TokenId;
         }
-        Ok(Vocab { texts, kinds, pieces: Vec::new(), piece_ends: Vec::new(), ids, hasher })
+        Ok(Vocab {
+            texts,
+            kinds,
+            pieces: Vec::new(),
+            piece_ends: Vec::new(),
+            ids,
+            hasher,
+        })
     }
 
     /// Works out the bytes of every token, once their kinds are settled.
     pub(super) fn spell(&mut self, spelling: Spelling) {
         for (text, kind) in self.texts.iter().zip(&self.kinds) {
             match kind {
-                Kind::Control | Kind::Unknown | Kind::UserDefined => self.pieces.extend_from_slice(text.as_bytes()),
+                Kind::Control | Kind::Unknown | Kind::UserDefined => {
+                    self.pieces.extend_from_slice(text.as_bytes())
+                }
                 Kind::Normal if spelling == Spelling::Escaped => {
-                    self.pieces.extend_from_slice(text.replace('\u{2581}', " ").as_bytes());
+                    self.pieces
+                        .extend_from_slice(text.replace('\u{2581}', " ").as_bytes());
                 }
                 Kind::Normal => text.chars().for_each(|c| match byte_of(c) {
                     Some(byte) => self.pieces.push(byte),
-                    None => self.pieces.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                    None => self
+                        .pieces
+                        .extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
                 }),
                 Kind::Byte => self.pieces.extend(byte_from_name(text)),
                 Kind::Unused | Kind::Undefined => {}
@@ -118,18 +141,28 @@ impl Vocab {
     /// The bytes a token stands for; of a control token, its text.
     pub(super) fn piece(&self, id: TokenId) -> &[u8] {
         let index = id as usize;
-        let start = index.checked_sub(1).and_then(|before| self.piece_ends.get(before)).copied().unwrap_or(0);
-        self.piece_ends.get(index).and_then(|&end| self.pieces.get(start..end)).unwrap_or_default()
+        let start = index
+            .checked_sub(1)
+            .and_then(|before| self.piece_ends.get(before))
+            .copied()
+            .unwrap_or(0);
+        self.piece_ends
+            .get(index)
+            .and_then(|&end| self.pieces.get(start..end))
+            .unwrap_or_default()
     }
 
     /// The token with exactly this text in the file's own spelling.
     pub(super) fn id(&self, text: &str) -> Option<TokenId> {
-        self.ids.find(self.hasher.hash_one(text), |&id| self.text(id) == Some(text)).copied()
+        self.ids
+            .find(self.hasher.hash_one(text), |&id| self.text(id) == Some(text))
+            .copied()
     }
 
     /// The same, but never a token that steers the model: for text that people typed.
     pub(super) fn plain_id(&self, text: &str) -> Option<TokenId> {
-        self.id(text).filter(|&id| !matches!(self.kind(id), Kind::Control | Kind::Unknown))
+        self.id(text)
+            .filter(|&id| !matches!(self.kind(id), Kind::Control | Kind::Unknown))
     }
 }
 
