@@ -183,9 +183,6 @@ fn q2_k(block: &[u8; 84], out: &mut [f32; 256]) {
 fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
     let (high, codes, scales) = (&block[..32], &block[32..96], &block[96..108]);
     let d = half(block[108], block[109]);
-        let top = scales[8 + group % 4] >> (2 * (group / 4)) & 3;
-        d * (f32::from(low | top << 4) - 32.0)
-    };
     for (i, x) in out.iter_mut().enumerate() {
         let offset = if high[i % 32] >> (i / 32) & 1 == 1 {
             0.0
@@ -200,7 +197,11 @@ fn q3_k(block: &[u8; 110], out: &mut [f32; 256]) {
 /// The scale of group `g` in the 12 bytes of `Q3_K`: its low four bits are the low half of byte `g`, or for `g` from 8 up
 /// the high half of byte `g - 8`; its top two are bits `2 (g / 4)` and up of byte `8 + g % 4`.
 fn six_bit_scale(packed: &[u8], g: usize) -> u8 {
-    let low = if g < 8 { packed[g] & 0x0f } else { packed[g - 8] >> 4 };
+    let low = if g < 8 {
+        packed[g] & 0x0f
+    } else {
+        packed[g - 8] >> 4
+    };
     low | (packed[8 + g % 4] >> (2 * (g / 4)) & 3) << 4
 }
 
