@@ -1,5 +1,5 @@
 //! What the engine offers its callers.
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -138,41 +138,47 @@ impl CancelToken {
     }
 }
 
-/// A model loaded and ready, with the KV of its last request kept: a prompt that begins like the last one reads
-/// only what is new.
-pub struct Engine {}
-
 /// What can go wrong; every message says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[allow(missing_docs)] // the fields are what the message prints
 pub enum EngineError {
+    /// The file cannot be used.
+    #[error(transparent)]
+    Gguf(#[from] reprise_model::gguf::GgufError),
+    /// The model's architecture cannot be used.
+    #[error(transparent)]
+    Architecture(#[from] reprise_model::arch::ArchitectureError),
+    /// The model's tokenizer cannot be used.
+    #[error("{path}: {source}", path = path.display())]
+    Tokenizer { path: PathBuf, source: reprise_model::tokenizer::TokenizerError },
+    /// The weights cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] crate::cpu::CpuError),
+    /// A graph call failed.
+    #[error(transparent)]
+    Backend(#[from] crate::backend::BackendError),
+    /// There is nothing to answer.
+    #[error("the prompt is empty; type a question")]
+    EmptyPrompt,
     /// The prompt does not fit.
-    #[error("the prompt has {prompt_tokens} tokens, {excess} more than the window of {window} holds; shorten it, or load a model with a larger window (--context)", excess = prompt_tokens - window)]
+    #[error(
+        "the prompt has {prompt_tokens} tokens, {excess} more than the window of {window} holds; shorten it, or load a \
+         model with a larger window (--context)",
+        excess = prompt_tokens.saturating_sub(*window)
+    )]
     PromptTooLong {
         /// Tokens of the prompt.
         prompt_tokens: usize,
         /// Tokens the window can take as a prompt.
         window: usize,
     },
-}
-
-impl Engine {
-    /// Loads a GGUF file.
-    pub fn load(_path: &Path, _options: &LoadOptions) -> Result<Engine, EngineError> {
-        unimplemented!()
-    }
-    /// Facts about the model.
-    pub fn info(&self) -> &ModelInfo {
-        unimplemented!()
-    }
-    /// Runs one request; blocks until it ends. `on_event` is called on this thread.
-    pub fn generate(
-        &mut self,
-        _prompt: &[TokenId],
-        _options: &GenerateOptions,
-        _cancel: &CancelToken,
-        _on_event: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Answer, EngineError> {
-        unimplemented!()
-    }
+    /// A window that the model cannot have.
+    #[error(
+        "a window of {asked} tokens cannot be had: this model was trained for {trained}; choose from {least} to {trained}"
+    )]
+    Window { asked: usize, trained: usize, least: usize },
+    /// A sampling option out of range.
+    #[error("{name} is {value} and must be {range}")]
+    BadOption { name: &'static str, value: String, range: &'static str },
 }

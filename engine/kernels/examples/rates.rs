@@ -41,7 +41,7 @@ fn main() {
                 unsafe { tiles.fill(isa, tile, &x[rows.start * k..rows.end * k]) };
             }
             let mut out = vec![0.0; tokens * n];
-            let out = Output::new(&mut out, n, 0..n);
+            let out = Output::new(&mut out, n);
             let mut best = f64::MAX;
             for _ in 0..5 {
                 let next = AtomicUsize::new(0);

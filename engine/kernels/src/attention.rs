@@ -29,6 +29,7 @@ pub trait KeyValues: Sync {
 #[derive(Debug)]
 pub struct AttentionScratch {
     rows: usize,
+    capacity_dim: usize,
     dim: usize,
     /// `[group][dimension][6]`
     queries: Buffer<f32>,
@@ -97,6 +98,7 @@ impl AttentionScratch {
         let rows = rows.next_multiple_of(ROWS);
         AttentionScratch {
             rows,
+            capacity_dim: dim,
             dim,
             queries: Buffer::zeroed(rows * dim),
             keys: Buffer::zeroed(TILE_KEYS * dim),
@@ -105,6 +107,12 @@ impl AttentionScratch {
             segment: Partial::new(rows, dim),
             total: Partial::new(rows, dim),
         }
+    }
+
+    /// Sets the dimension of the rows to come, at most the one given at creation.
+    pub fn set_dim(&mut self, dim: usize) {
+        assert!(dim.is_multiple_of(16) && dim > 0 && dim <= self.capacity_dim);
+        self.dim = dim;
     }
 
     /// Loads query row `row`, already scaled.
@@ -129,7 +137,7 @@ impl AttentionScratch {
         self.total = total;
     }
 
-    /// Runs one segment alone and leaves the result in [`AttentionScratch::take_segment`].
+    /// Runs one segment alone and leaves the result for [`AttentionScratch::copy_segment`].
     pub fn run_segment(
         &mut self,
         isa: Isa,
@@ -170,9 +178,11 @@ impl AttentionScratch {
         }
     }
 
-    /// The last segment's result.
-    pub fn take_segment(&mut self, other: &mut Partial) {
-        std::mem::swap(&mut self.segment, other);
+    /// Copies the last segment's result for rows `0..rows` into `to`.
+    pub fn copy_segment(&self, rows: usize, to: &mut Partial) {
+        to.max[..rows].copy_from_slice(&self.segment.max[..rows]);
+        to.sum[..rows].copy_from_slice(&self.segment.sum[..rows]);
+        to.values[..rows * self.dim].copy_from_slice(&self.segment.values[..rows * self.dim]);
     }
 
     /// Writes a row's attention.

@@ -46,8 +46,8 @@ fn store(dim: usize, count: usize) -> Flat {
 
 #[test]
 fn blocks_agree_with_the_definition() {
-    for dim in [16, 64, 80, 128, 256] {
-        for (start, tokens, heads) in [(0, 1, 1), (0, 70, 3), (500, 40, 7), (1100, 13, 2), (63, 2, 4)] {
+    for dim in [16, 64, 80, 256] {
+        for (start, tokens, heads) in [(0, 1, 1), (0, 70, 3), (500, 30, 7), (1100, 13, 2), (63, 2, 4)] {
             for window in [None, Some(1), Some(100), Some(512)] {
                 let kv = store(dim, start + tokens);
                 let positions: Vec<usize> = (0..tokens * heads).map(|row| start + row / heads).collect();
@@ -98,7 +98,7 @@ fn a_row_does_not_depend_on_its_company_or_on_how_segments_are_split() {
             .map(|segment| {
                 let mut part = Partial::new(1, dim);
                 alone.run_segment(isa, &at, None, &kv, segment);
-                alone.take_segment(&mut part);
+                alone.copy_segment(1, &mut part);
                 part
             })
             .collect();

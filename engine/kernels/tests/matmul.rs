@@ -67,7 +67,7 @@ fn multiply(isa: Isa, weights: &PackedMatrix, x: &[f32], bias: Option<&[f32]>) -
         unsafe { tiles.fill(isa, tile, &x[rows.start * k..rows.end * k]) };
     }
     let mut out = vec![0.0; tokens * n];
-    let view = Output::new(&mut out, n, 0..n);
+    let view = Output::new(&mut out, n);
     let mut scratch = Scratch::new(tokens);
     for panel in 0..weights.panels() {
         unsafe { matmul_panel(isa, weights, panel, &activations, bias, &view, Store::Set, &mut scratch) };

@@ -103,16 +103,23 @@ unsafe impl Send for Output<'_> {}
 unsafe impl Sync for Output<'_> {}
 
 impl<'a> Output<'a> {
-    /// Columns `columns` of a matrix whose rows are `stride` apart.
-    pub fn new(matrix: &'a mut [f32], stride: usize, columns: Range<usize>) -> Output<'a> {
-        assert!(columns.end <= stride && stride > 0);
+    /// All of a matrix whose rows are `stride` apart.
+    pub fn new(matrix: &'a mut [f32], stride: usize) -> Output<'a> {
+        assert!(stride > 0);
         Output {
             tokens: matrix.len() / stride,
             stride,
-            columns: columns.len(),
-            start: matrix.as_mut_ptr().wrapping_add(columns.start),
+            columns: stride,
+            start: matrix.as_mut_ptr(),
             marker: std::marker::PhantomData,
         }
+    }
+
+    /// Some of its columns.
+    pub fn columns(self, columns: Range<usize>) -> Output<'a> {
+        assert!(columns.start <= columns.end && columns.end <= self.columns);
+        // The offset stays inside the first row; an empty matrix has no tokens and is never written.
+        Output { columns: columns.len(), start: self.start.wrapping_add(columns.start), ..self }
     }
 }
 

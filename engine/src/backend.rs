@@ -1,0 +1,121 @@
+//! What the engine asks of a backend. The engine never asks which backend it is.
+//!
+//! A backend publishes static graphs: computations of a fixed capacity, prepared once, that [`Backend::run`] executes
+//! on part or all of their capacity. It keeps weights and scratch; keys and values belong to the engine.
+
+use reprise_kv::KvMemory;
+
+/// What a graph is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GraphKind {
+    /// Reads prompt tokens.
+    Prefill,
+    /// Computes the next token of one row per lane.
+    Decode,
+}
+
+/// A graph a backend has prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Graph {
+    /// What it is for.
+    pub kind: GraphKind,
+    /// Most tokens (prefill) or rows (decode) in one call.
+    pub capacity: usize,
+}
+
+/// A part of the model that can be loaded and released by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Component {
+    /// The matrix that turns the last hidden state into logits.
+    Head,
+}
+
+/// Which tokens of a call get logits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outputs {
+    /// None: the call only fills keys and values.
+    None,
+    /// The last token.
+    Last,
+    /// All tokens.
+    All,
+}
+
+/// One call of a graph: `tokens` stand at positions `start..`, whose keys and values are written, and see all
+/// positions before them.
+#[derive(Debug, Clone, Copy)]
+pub struct GraphCall<'a> {
+    /// Which graph.
+    pub kind: GraphKind,
+    /// Token ids, at most the graph's capacity.
+    pub tokens: &'a [u32],
+    /// Position of the first.
+    pub start: usize,
+    /// Which get logits.
+    pub outputs: Outputs,
+}
+
+/// Why a call or a component failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)] // the fields are what the message prints
+pub enum BackendError {
+    /// More tokens than the graph takes.
+    #[error("a {kind:?} graph takes at most {capacity} tokens, and {given} were given")]
+    Capacity { kind: GraphKind, capacity: usize, given: usize },
+    /// A token id outside the vocabulary.
+    #[error("token {token} is not in the vocabulary of {vocabulary}; the prompt was made for another model")]
+    UnknownToken { token: u32, vocabulary: usize },
+    /// Positions without pages.
+    #[error(transparent)]
+    Kv(#[from] reprise_kv::KvError),
+    /// The call needs a component that is not attached.
+    #[error("the {0:?} component is not loaded; attach it first")]
+    Detached(Component),
+    /// A component could not be loaded.
+    #[error("the {component:?} component cannot be loaded: {reason}")]
+    Attach { component: Component, reason: String },
+}
+
+/// A compute backend. Contract, held by the conformance suite for each backend:
+///
+/// - `run` writes keys and values of exactly the call's positions, and reads those before them.
+/// - A token's logits depend on the tokens before it and on nothing else: not on how a prompt is split into calls, on
+///   the number of threads, or on what ran before.
+/// - After an error the backend can be used as if the call had not been made; the call's positions hold no valid keys.
+pub trait Backend: Send {
+    /// A short name, for example `cpu avx2`.
+    fn name(&self) -> &str;
+
+    /// The graphs prepared.
+    fn graphs(&self) -> &[Graph];
+
+    /// Executes one call.
+    ///
+    /// # Errors
+    /// As [`BackendError`] lists them.
+    fn run(&mut self, call: &GraphCall<'_>, kv: &mut KvMemory) -> Result<(), BackendError>;
+
+    /// The logits of the last call: one row of the vocabulary per token that was to have them.
+    fn logits(&self) -> &[f32];
+
+    /// Loads a component; does nothing when it is there.
+    ///
+    /// # Errors
+    /// When its weights cannot be read.
+    fn attach(&mut self, component: Component) -> Result<(), BackendError>;
+
+    /// Releases a component's memory; does nothing when it is not there.
+    fn detach(&mut self, component: Component);
+
+    /// Bytes a component holds, zero when detached.
+    fn component_bytes(&self, component: Component) -> usize;
+
+    /// Bytes of weights and scratch held in all.
+    fn bytes(&self) -> usize;
+
+    /// The graph of a kind with the largest capacity.
+    fn capacity(&self, kind: GraphKind) -> usize {
+        self.graphs().iter().filter(|graph| graph.kind == kind).map(|graph| graph.capacity).max().unwrap_or(0)
+    }
+}

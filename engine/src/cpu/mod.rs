@@ -1,0 +1,129 @@
+//! The CPU backend: the model's forward pass on the project's own kernels.
+
+mod forward;
+mod pool;
+mod weights;
+mod workspace;
+
+use crate::backend::{Backend, BackendError, Component, Graph, GraphCall, GraphKind};
+use pool::Pool;
+use reprise_kernels::isa::Isa;
+use reprise_kernels::packed::PackedMatrix;
+use reprise_kv::{KvMemory, LayerShape};
+use reprise_model::arch::Architecture;
+use reprise_model::gguf::Gguf;
+use std::sync::Arc;
+pub use weights::WeightsError;
+use weights::{Loader, Weights};
+use workspace::Workspace;
+
+/// Tokens in the prefill graph: past this a longer call gains nothing (`reprise bench` over prompt lengths).
+const PREFILL_TOKENS: usize = 512;
+/// Rows in the decode graph.
+const DECODE_ROWS: usize = 4;
+
+/// Why a model cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CpuError {
+    /// Its weights are not what the architecture asks for.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// The system gives no threads.
+    #[error("cannot start compute threads: {0}; close other programs and try again")]
+    Threads(#[from] std::io::Error),
+}
+
+/// A model on the CPU.
+pub struct CpuBackend {
+    name: String,
+    isa: Isa,
+    gguf: Arc<Gguf>,
+    arch: Architecture,
+    pool: Pool,
+    weights: Weights,
+    head: Option<PackedMatrix>,
+    workspace: Workspace,
+    graphs: [Graph; 2],
+}
+
+impl CpuBackend {
+    /// Loads a model, ready to run with `threads` threads on windows of up to `context_tokens`.
+    ///
+    /// # Errors
+    /// When a tensor is missing, misshapen, or not known.
+    pub fn load(
+        gguf: Arc<Gguf>,
+        arch: Architecture,
+        threads: usize,
+        context_tokens: usize,
+    ) -> Result<CpuBackend, CpuError> {
+        let pool = Pool::new(threads)?;
+        let weights = Loader::new(&gguf, threads).weights(&arch)?;
+        let head = Some(Loader::new(&gguf, threads).head(&arch)?);
+        gguf.release_all();
+        let prefill = PREFILL_TOKENS.min(context_tokens.max(DECODE_ROWS));
+        let workspace = Workspace::new(&arch, &weights, head.as_ref(), prefill, context_tokens, pool.threads());
+        let isa = Isa::best();
+        Ok(CpuBackend {
+            name: format!("cpu {}", isa.name()),
+            isa,
+            gguf,
+            arch,
+            pool,
+            weights,
+            head,
+            workspace,
+            graphs: [
+                Graph { kind: GraphKind::Prefill, capacity: prefill },
+                Graph { kind: GraphKind::Decode, capacity: DECODE_ROWS },
+            ],
+        })
+    }
+
+    /// What each layer keeps for a position.
+    pub fn kv_shape(arch: &Architecture) -> Vec<LayerShape> {
+        arch.layers.iter().map(|layer| LayerShape { kv_heads: layer.kv_heads, head_dim: layer.head_dim }).collect()
+    }
+}
+
+impl Backend for CpuBackend {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn graphs(&self) -> &[Graph] {
+        &self.graphs
+    }
+
+    fn run(&mut self, call: &GraphCall<'_>, kv: &mut KvMemory) -> Result<(), BackendError> {
+        forward::run(self, call, kv)
+    }
+
+    fn logits(&self) -> &[f32] {
+        self.workspace.logits()
+    }
+
+    fn attach(&mut self, component: Component) -> Result<(), BackendError> {
+        let Component::Head = component;
+        if self.head.is_none() {
+            let head = Loader::new(&self.gguf, self.pool.threads()).head(&self.arch);
+            self.head = Some(head.map_err(|e| BackendError::Attach { component, reason: e.to_string() })?);
+        }
+        Ok(())
+    }
+
+    fn detach(&mut self, component: Component) {
+        let Component::Head = component;
+        self.head = None;
+    }
+
+    fn component_bytes(&self, component: Component) -> usize {
+        let Component::Head = component;
+        self.head.as_ref().map_or(0, PackedMatrix::bytes)
+    }
+
+    fn bytes(&self) -> usize {
+        self.weights.bytes() + self.component_bytes(Component::Head) + self.workspace.bytes()
+    }
+}

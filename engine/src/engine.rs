@@ -1,0 +1,268 @@
+//! A loaded model and the loop that answers with it.
+
+use crate::api::{
+    Answer, CancelToken, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo, StopReason, TokenId,
+};
+use crate::backend::{Backend, GraphCall, GraphKind, Outputs};
+use crate::cpu::CpuBackend;
+use crate::sampling::Sampler;
+use crate::stop::StopWatch;
+use reprise_kernels::quant::QuantType;
+use reprise_kv::KvMemory;
+use reprise_model::arch::Architecture;
+use reprise_model::gguf::Gguf;
+use reprise_model::tokenizer::Tokenizer;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The window when the caller names none: enough for a long chat, and its keys fit small machines.
+const DEFAULT_CONTEXT_TOKENS: usize = 8_192;
+/// The least window that can hold a question and an answer.
+const LEAST_CONTEXT_TOKENS: usize = 64;
+
+/// A model loaded and ready, with the KV of its last request kept: a prompt that begins like the last one reads only
+/// what is new.
+pub struct Engine {
+    info: ModelInfo,
+    gguf: Arc<Gguf>,
+    tokenizer: Tokenizer,
+    backend: Box<dyn Backend>,
+    kv: KvMemory,
+    /// The tokens whose keys and values are in memory, by position.
+    tokens: Vec<TokenId>,
+}
+
+/// The part of a request that is measured.
+struct Clock {
+    begin: Instant,
+    first_token: Option<Duration>,
+}
+
+impl Engine {
+    /// Loads a GGUF file.
+    ///
+    /// # Errors
+    /// When the file is broken, holds a model that is not supported, or the window asked for is larger than the
+    /// model's.
+    pub fn load(path: &Path, options: &LoadOptions) -> Result<Engine, EngineError> {
+        let gguf = Arc::new(Gguf::open(path)?);
+        let arch = Architecture::from_gguf(&gguf)?;
+        let tokenizer = Tokenizer::from_gguf(&gguf)
+            .map_err(|source| EngineError::Tokenizer { path: path.to_owned(), source })?;
+        let trained = arch.context_tokens;
+        let context_tokens = match options.context_tokens {
+            None => trained.min(DEFAULT_CONTEXT_TOKENS),
+            Some(asked) if (LEAST_CONTEXT_TOKENS..=trained).contains(&asked) => asked,
+            Some(asked) => return Err(EngineError::Window { asked, trained, least: LEAST_CONTEXT_TOKENS }),
+        };
+        let threads = options.threads.unwrap_or_else(default_threads).max(1);
+        let info = describe(&gguf, &arch, context_tokens, threads);
+        let kv = KvMemory::new(&CpuBackend::kv_shape(&arch), context_tokens);
+        let backend = Box::new(CpuBackend::load(Arc::clone(&gguf), arch, threads, context_tokens)?);
+        tracing::debug!(backend = backend.name(), bytes = backend.bytes(), "model loaded");
+        Ok(Engine { info, gguf, tokenizer, backend, kv, tokens: Vec::with_capacity(context_tokens) })
+    }
+
+    /// Facts about the model.
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// The model's file.
+    pub fn gguf(&self) -> &Gguf {
+        &self.gguf
+    }
+
+    /// The model's tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// The backend, for measuring.
+    pub fn backend_mut(&mut self) -> &mut dyn Backend {
+        self.tokens.clear();
+        &mut *self.backend
+    }
+
+    /// The backend and an empty KV memory, for measuring.
+    pub fn parts_mut(&mut self) -> (&mut dyn Backend, &mut KvMemory) {
+        self.tokens.clear();
+        (&mut *self.backend, &mut self.kv)
+    }
+
+    /// Bytes of weights and scratch, and of keys and values.
+    pub fn bytes(&self) -> (usize, usize) {
+        (self.backend.bytes(), self.kv.bytes())
+    }
+
+    /// Forgets the last request and gives its KV pages back.
+    pub fn forget(&mut self) {
+        self.tokens.clear();
+        self.kv.shrink(0);
+    }
+
+    /// Runs one request; blocks until it ends. `on_event` is called on this thread.
+    ///
+    /// # Errors
+    /// When the prompt is empty or does not fit, an option is out of range, or a graph call fails. What had been
+    /// computed by then is kept.
+    pub fn generate(
+        &mut self,
+        prompt: &[TokenId],
+        options: &GenerateOptions,
+        cancel: &CancelToken,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Answer, EngineError> {
+        let window = self.info.context_tokens - 1;
+        if prompt.is_empty() {
+            return Err(EngineError::EmptyPrompt);
+        }
+        if prompt.len() > window {
+            return Err(EngineError::PromptTooLong { prompt_tokens: prompt.len(), window });
+        }
+        let mut sampler = Sampler::new(&options.sampling, self.tokenizer.vocab_size())?;
+        let mut clock = Clock { begin: Instant::now(), first_token: None };
+        let reused = self.keep_prefix(prompt);
+        // All pages of the request, so that no step has to allocate.
+        let whole = (prompt.len() + options.max_tokens).min(self.info.context_tokens);
+        self.kv.reserve(whole).map_err(crate::backend::BackendError::from)?;
+        let (text, stop, answer_tokens) = if self.prefill(prompt, reused, cancel, &clock, on_event)? {
+            self.decode(prompt.len(), &mut sampler, options, cancel, &mut clock, on_event)?
+        } else {
+            (String::new(), StopReason::Cancelled, 0)
+        };
+        let elapsed = clock.begin.elapsed();
+        let first = clock.first_token.unwrap_or(elapsed);
+        Ok(Answer {
+            text,
+            stop,
+            prompt_tokens: prompt.len(),
+            reused_tokens: reused,
+            answer_tokens,
+            time_to_first_token: first,
+            decode_time: elapsed - first,
+        })
+    }
+
+    /// Keeps the KV of the longest common beginning; the prompt's last token is always computed, for its logits.
+    fn keep_prefix(&mut self, prompt: &[TokenId]) -> usize {
+        let common = self.tokens.iter().zip(prompt).take_while(|(a, b)| a == b).count();
+        let reused = common.min(prompt.len() - 1);
+        self.tokens.truncate(reused);
+        reused
+    }
+
+    /// Reads the prompt from token `reused` on; false when cancelled.
+    fn prefill(
+        &mut self,
+        prompt: &[TokenId],
+        reused: usize,
+        cancel: &CancelToken,
+        clock: &Clock,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<bool, EngineError> {
+        let capacity = self.backend.capacity(GraphKind::Prefill);
+        let mut done = reused;
+        let mut report = |done| {
+            on_event(Event::Prefill {
+                done_tokens: done,
+                total_tokens: prompt.len(),
+                reused_tokens: reused,
+                elapsed: clock.begin.elapsed(),
+            });
+        };
+        report(done);
+        while done < prompt.len() {
+            if cancel.is_cancelled() {
+                return Ok(false);
+            }
+            let tokens = &prompt[done..(done + capacity).min(prompt.len())];
+            let is_last = done + tokens.len() == prompt.len();
+            let outputs = if is_last { Outputs::Last } else { Outputs::None };
+            let call = GraphCall { kind: GraphKind::Prefill, tokens, start: done, outputs };
+            self.backend.run(&call, &mut self.kv)?;
+            self.tokens.extend_from_slice(tokens);
+            done += tokens.len();
+            report(done);
+        }
+        Ok(true)
+    }
+
+    fn decode(
+        &mut self,
+        prompt_tokens: usize,
+        sampler: &mut Sampler,
+        options: &GenerateOptions,
+        cancel: &CancelToken,
+        clock: &mut Clock,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(String, StopReason, usize), EngineError> {
+        let mut detokenizer = self.tokenizer.detokenizer();
+        let mut watch = StopWatch::new(&options.stop);
+        let mut text = String::new();
+        let mut shown = 0;
+        let stop = loop {
+            let count = self.tokens.len() - prompt_tokens;
+            if cancel.is_cancelled() {
+                break StopReason::Cancelled;
+            }
+            if count >= options.max_tokens {
+                break StopReason::MaxTokens;
+            }
+            let token = sampler.sample(self.backend.logits(), &self.tokens);
+            clock.first_token.get_or_insert_with(|| clock.begin.elapsed());
+            if self.tokenizer.is_end_of_generation(token) {
+                break StopReason::EndOfTurn;
+            }
+            let found = watch.push(detokenizer.push(&self.tokenizer, token), &mut text).map(str::to_owned);
+            if shown < text.len() {
+                on_event(Event::Text(&text[shown..]));
+                shown = text.len();
+            }
+            let position = self.tokens.len();
+            if let Some(stop) = found {
+                let answer_tokens = count + 1;
+                return Ok((text, StopReason::StopString(stop), answer_tokens));
+            }
+            if position + 1 >= self.info.context_tokens {
+                break StopReason::WindowFull;
+            }
+            let call =
+                GraphCall { kind: GraphKind::Decode, tokens: &[token], start: position, outputs: Outputs::Last };
+            self.backend.run(&call, &mut self.kv)?;
+            self.tokens.push(token);
+        };
+        if watch.push(detokenizer.finish(), &mut text).is_none() {
+            watch.finish(&mut text);
+        }
+        if shown < text.len() {
+            on_event(Event::Text(&text[shown..]));
+        }
+        Ok((text, stop, self.tokens.len() - prompt_tokens))
+    }
+}
+
+/// Physical cores, as far as this process may use them.
+fn default_threads() -> usize {
+    num_cpus::get_physical().min(num_cpus::get()).max(1)
+}
+
+fn describe(gguf: &Gguf, arch: &Architecture, context_tokens: usize, threads: usize) -> ModelInfo {
+    let mut values_of: BTreeMap<QuantType, u64> = BTreeMap::new();
+    for tensor in gguf.tensors() {
+        *values_of.entry(tensor.ty).or_default() += tensor.shape.iter().product::<u64>();
+    }
+    let stem = gguf.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    ModelInfo {
+        name: gguf.str("general.name").map(str::to_owned).ok().or(stem).unwrap_or_default(),
+        architecture: arch.name.clone(),
+        quantisation: values_of.iter().max_by_key(|(_, n)| **n).map_or("", |(ty, _)| ty.name()).to_owned(),
+        parameters: values_of.values().sum(),
+        file_bytes: gguf.file_bytes(),
+        trained_context_tokens: arch.context_tokens,
+        context_tokens,
+        threads,
+    }
+}
