@@ -151,7 +151,11 @@ pub enum ArchitectureError {
     Unsupported { path: PathBuf, feature: String },
     /// Numbers that cannot be.
     #[error("{path}: \"{key}\" is {value}, which makes no sense; download the file again", path = path.display())]
-    Senseless { path: PathBuf, key: String, value: String },
+    Senseless {
+        path: PathBuf,
+        key: String,
+        value: String,
+    },
 }
 
 /// The architectures this crate describes, for messages and help.
@@ -166,7 +170,11 @@ impl Architecture {
     /// When the architecture is unknown (the message lists the known ones), uses something unsupported, or a number
     /// is missing or makes no sense.
     pub fn from_gguf(gguf: &Gguf) -> Result<Architecture, ArchitectureError> {
-        Reader { gguf, name: gguf.str("general.architecture")?.to_owned() }.read()
+        Reader {
+            gguf,
+            name: gguf.str("general.architecture")?.to_owned(),
+        }
+        .read()
     }
 }
 
@@ -177,16 +185,24 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn read(&self) -> Result<Architecture, ArchitectureError> {
-        let family = FAMILIES.iter().find(|family| family.name == self.name).ok_or_else(|| {
-            ArchitectureError::Unknown { path: self.gguf.path().to_owned(), name: self.name.clone() }
-        })?;
+        let family = FAMILIES
+            .iter()
+            .find(|family| family.name == self.name)
+            .ok_or_else(|| ArchitectureError::Unknown {
+                path: self.gguf.path().to_owned(),
+                name: self.name.clone(),
+            })?;
         if self.optional_number("expert_count")?.unwrap_or(0) > 0 {
             return Err(self.unsupported("a mixture of experts"));
         }
         let count = self.number("block_count", 1..=4_096)?;
         let width = self.number("embedding_length", 1..=1 << 20)?;
         let heads = self.per_layer("attention.head_count", count)?;
-        let kv_heads = match self.gguf.metadata().contains_key(&self.key("attention.head_count_kv")) {
+        let kv_heads = match self
+            .gguf
+            .metadata()
+            .contains_key(&self.key("attention.head_count_kv"))
+        {
             true => self.per_layer("attention.head_count_kv", count)?,
             false => heads.clone(),
         };
@@ -195,13 +211,18 @@ impl Reader<'_> {
             Some(dim) => dim,
             None => width / heads[0],
         };
-        if self.optional_number("attention.value_length")?.is_some_and(|dim| dim != head_dim) {
+        if self
+            .optional_number("attention.value_length")?
+            .is_some_and(|dim| dim != head_dim)
+        {
             return Err(self.unsupported("keys and values of different sizes"));
         }
         if !head_dim.is_multiple_of(16) || head_dim == 0 || head_dim > 1_024 {
             return Err(self.unsupported(&format!("heads of {head_dim} values (multiples of 16 are)")));
         }
-        let window = self.optional_number("attention.sliding_window")?.filter(|&window| window > 0);
+        let window = self
+            .optional_number("attention.sliding_window")?
+            .filter(|&window| window > 0);
         let global_every = match self.optional_number("attention.sliding_window_pattern")? {
             Some(pattern) if family.global_every > 1 => pattern.max(1),
             _ => family.global_every,
@@ -232,17 +253,30 @@ impl Reader<'_> {
             width,
             vocabulary: embeddings.rows(),
             context_tokens: self.number("context_length", 1..=1 << 30)?,
-            embedding_scale: if family.scales_embedding { (width as f32).sqrt() } else { 1.0 },
+            embedding_scale: if family.scales_embedding {
+                (width as f32).sqrt()
+            } else {
+                1.0
+            },
             norm_epsilon: self.gguf.f32(&self.key("attention.layer_norm_rms_epsilon"))?,
             gate: family.gate,
-            logit_cap: self.gguf.optional::<f32>(&self.key("final_logit_softcapping"))?.filter(|&cap| cap > 0.0),
+            logit_cap: self
+                .gguf
+                .optional::<f32>(&self.key("final_logit_softcapping"))?
+                .filter(|&cap| cap > 0.0),
             layers,
         })
     }
 
     fn rope(&self, family: &Family, head_dim: usize, is_global: bool) -> Result<Rope, ArchitectureError> {
-        let base = self.gguf.optional::<f32>(&self.key("rope.freq_base"))?.unwrap_or(DEFAULT_ROPE_BASE);
-        let local = self.gguf.optional::<f32>(&self.key("rope.freq_base_swa"))?.unwrap_or(DEFAULT_ROPE_BASE);
+        let base = self
+            .gguf
+            .optional::<f32>(&self.key("rope.freq_base"))?
+            .unwrap_or(DEFAULT_ROPE_BASE);
+        let local = self
+            .gguf
+            .optional::<f32>(&self.key("rope.freq_base_swa"))?
+            .unwrap_or(DEFAULT_ROPE_BASE);
         let dims = self.optional_number("rope.dimension_count")?.unwrap_or(head_dim);
         if dims == 0 || dims > head_dim || !dims.is_multiple_of(2) {
             return Err(self.senseless("rope.dimension_count", dims.to_string()));
@@ -251,7 +285,9 @@ impl Reader<'_> {
         let scale = match kind {
             None | Some("none") => 1.0,
             Some("linear") => 1.0 / self.gguf.f32(&self.key("rope.scaling.factor"))?,
-            Some(other) => return Err(self.unsupported(&format!("\"{other}\" scaling of its rotary positions"))),
+            Some(other) => {
+                return Err(self.unsupported(&format!("\"{other}\" scaling of its rotary positions")));
+            }
         };
         let base = if is_global { base } else { local };
         if !(base.is_finite() && base > 0.0 && scale.is_finite() && scale > 0.0) {
@@ -276,7 +312,11 @@ impl Reader<'_> {
 
     fn number(&self, key: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, ArchitectureError> {
         let value = self.gguf.u32(&self.key(key))? as usize;
-        if range.contains(&value) { Ok(value) } else { Err(self.senseless(key, value.to_string())) }
+        if range.contains(&value) {
+            Ok(value)
+        } else {
+            Err(self.senseless(key, value.to_string()))
+        }
     }
 
     /// A number for each layer: one for all, or an array.
@@ -285,19 +325,33 @@ impl Reader<'_> {
         let values = match self.gguf.optional::<u32>(&full) {
             Ok(Some(value)) => vec![value as usize; layers],
             Ok(None) => return Err(self.gguf.u32(&full).map(|_| ()).unwrap_err().into()),
-            Err(_) => {
-                self.gguf.i32_array(&full)?.into_iter().map(|n| usize::try_from(n).unwrap_or(0)).collect()
-            }
+            Err(_) => self
+                .gguf
+                .i32_array(&full)?
+                .into_iter()
+                .map(|n| usize::try_from(n).unwrap_or(0))
+                .collect(),
         };
         let sensible = values.len() == layers && values.iter().all(|n| (1..=1 << 20).contains(n));
-        if sensible { Ok(values) } else { Err(self.senseless(key, format!("{values:?} for {layers} layers"))) }
+        if sensible {
+            Ok(values)
+        } else {
+            Err(self.senseless(key, format!("{values:?} for {layers} layers")))
+        }
     }
 
     fn unsupported(&self, feature: &str) -> ArchitectureError {
-        ArchitectureError::Unsupported { path: self.gguf.path().to_owned(), feature: feature.to_owned() }
+        ArchitectureError::Unsupported {
+            path: self.gguf.path().to_owned(),
+            feature: feature.to_owned(),
+        }
     }
 
     fn senseless(&self, key: &str, value: String) -> ArchitectureError {
-        ArchitectureError::Senseless { path: self.gguf.path().to_owned(), key: self.key(key), value }
+        ArchitectureError::Senseless {
+            path: self.gguf.path().to_owned(),
+            key: self.key(key),
+            value,
+        }
     }
 }

@@ -1,9 +1,10 @@
-"""Makes tokens.json: the token ids that llama.cpp gives the texts of corpus.json, for every vocabulary and pre-tokeniser
-the Rust tests hold against. Run it again after changing the corpus:
+"""Makes tokens.json, the token ids that llama.cpp gives the texts of corpus.json for every vocabulary and pre-tokeniser the
+Rust tests hold against, and chats.json, the prompts that Jinja makes of the chats below with the models' own templates.
+Run it again after changing either:
 
     LLAMA_CPP_LIB_PATH=<folder of libllama> python make.py [folder of models]
 
-Needs the package `llama-cpp-python` (0.3.36 was used). Models are those of models/fetch. A vocabulary is also tried with
+Needs the packages `llama-cpp-python` (0.3.36 was used) and `jinja2`. Models are those of models/fetch. A vocabulary is also tried with
 pre-tokenisers that are not its own, so that one small model is enough to test them all.
 """
 
@@ -12,6 +13,7 @@ import json
 import pathlib
 import sys
 
+import jinja2.sandbox
 import llama_cpp
 
 HERE = pathlib.Path(__file__).parent
@@ -21,6 +23,21 @@ GEMMA = "gemma-3-270m-q4_k_m.gguf"
 PRES = ["smollm", "qwen2", "llama-bpe", "gpt-2", "qwen35"]
 CASES = [(model, {"tokenizer.ggml.pre": pre}) for model in (SMOLLM2, QWEN) for pre in PRES]
 CASES += [(GEMMA, {}), (GEMMA, {"tokenizer.ggml.add_space_prefix": True})]
+
+TALK = [
+    ("user", "How do herons fish?"),
+    ("assistant", "They stand still.\n\n- then *strike*"),
+    ("user", "  Thanks!  \nWhat about 1234 egrets — 白鷺 🐦? "),
+]
+CHATS = [
+    TALK[:1],
+    TALK,
+    [("system", "You are terse.")] + TALK,
+    [("system", "")] + TALK[:1],
+    [("user", "")],
+    [("user", "if a < b && c > d { x[i] |= 1 } // <|not a token|> <im_end>")],
+    [("user", "Is <0x0A> a <b>tag</b>? x <| y |> z <")],
+]
 
 _QUIET = llama_cpp.llama_log_callback(lambda level, text, data: None)
 
@@ -96,6 +113,29 @@ def measure(path, overrides, texts):
     return result
 
 
+def chats(path):
+    params = llama_cpp.llama_model_default_params()
+    params.vocab_only = True
+    model = llama_cpp.llama_model_load_from_file(str(path).encode(), params)
+    vocab = llama_cpp.llama_model_get_vocab(model)
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(llama_cpp.llama_model_chat_template(model, None).decode())
+    results = []
+    for chat in CHATS:
+        messages = [{"role": role, "content": content} for role, content in chat]
+        for ask in (True, False):
+            prompt = template.render(messages=messages, add_generation_prompt=ask, tools=None, documents=None)
+            ids = tokenise(vocab, prompt, False, True)
+            results.append({"model": path.name, "messages": chat, "ask": ask, "prompt": prompt, "ids": ids})
+    llama_cpp.llama_model_free(model)
+    return results
+
+
+def write(name, values):
+    lines = ",\n".join(json.dumps(value, separators=(",", ":")) for value in values)
+    (HERE / name).write_text("[\n" + lines + "\n]\n", encoding="utf-8")
+
+
 def main():
     models = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path.home() / ".cache/reprise/models")
     llama_cpp.llama_log_set(_QUIET, ctypes.c_void_p(0))
@@ -107,8 +147,8 @@ def main():
         case["space_prefix"] = overrides.get("tokenizer.ggml.add_space_prefix")
         cases.append(case | measure(models / model, overrides, texts))
         print(model, overrides, sum(len(ids[0]) for ids in cases[-1]["ids"]), "tokens", flush=True)
-    lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
-    (HERE / "tokens.json").write_text("[\n" + lines + "\n]\n", encoding="utf-8")
+    write("tokens.json", cases)
+    write("chats.json", [chat for model in (SMOLLM2, QWEN) for chat in chats(models / model)])
 
 
 if __name__ == "__main__":

@@ -169,3 +169,12 @@ impl Rng {
         (self.next() % bound.max(1) as u64) as usize
     }
 }
+
+/// The characters that stand for the 256 bytes in byte-level vocabularies, in the order of the bytes.
+pub fn byte_alphabet() -> impl Iterator<Item = char> {
+    let mut moved = 0x100..;
+    (0..=255u32).map(move |byte| match byte {
+        0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff => char::from_u32(byte).unwrap(),
+        _ => char::from_u32(moved.next().unwrap()).unwrap(),
+    })
+}
