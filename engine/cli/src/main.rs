@@ -1,2 +1,40 @@
-//! The `reprise` command.
-fn main() {}
+//! The `reprise` command: chat with a model in the terminal, ask about documents, manage model files, measure speed.
+//!
+//! It parses arguments, talks to the person, and leaves the work to the engine and the library. It does not keep chats
+//! (`/save` writes one to a file) and has no window.
+//!
+//! ```text
+//! reprise ask report.pdf "What was decided?"
+//! ```
+
+mod arguments;
+mod ask;
+mod bench;
+mod catalogue;
+mod chat;
+mod failure;
+mod folders;
+mod interrupts;
+mod models;
+mod output;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let outcome = match arguments.command {
+        Command::Chat(arguments) => chat::run(&arguments),
+        Command::Ask(arguments) => ask::run(&arguments),
+        Command::Models { action } => models::run(action),
+        Command::Bench(arguments) => bench::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

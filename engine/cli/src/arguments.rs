@@ -1,0 +1,267 @@
+//! The command line: what can be asked for, and what values make sense.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use reprise_engine::{GenerateOptions, LoadOptions, SamplingOptions};
+
+use crate::bench::BenchArguments;
+
+/// A private chat with a language model on your own machine.
+#[derive(Debug, Parser)]
+#[command(
+    name = "reprise",
+    version,
+    max_term_width = 100,
+    after_help = "\
+Examples:
+  reprise chat
+  reprise ask report.pdf \"What was decided?\"
+  reprise models list
+  reprise chat -m ~/models/my-model.gguf --temperature 0.2
+
+Models are looked for in $REPRISE_MODELS (default: the cache folder's reprise/models).
+Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Chat with a model; Ctrl-C stops an answer, /help lists what else there is
+    Chat(ChatArguments),
+    /// Ask one question about documents: PDF, HTML, Markdown or text
+    Ask(AskArguments),
+    /// List, find, fetch and add model files
+    Models {
+        #[command(subcommand)]
+        action: ModelsAction,
+    },
+    /// Measure reading and writing speed
+    Bench(BenchArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  reprise chat
+  reprise chat -m qwen3-0.6b --system \"Answer in French.\"
+  echo \"Name three rivers.\" | reprise chat --greedy")]
+pub struct ChatArguments {
+    #[command(flatten)]
+    pub model: ModelArguments,
+    /// What the model is told before the chat
+    #[arg(long, value_name = "TEXT")]
+    pub system: Option<String>,
+    #[command(flatten)]
+    pub answer: AnswerArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The whole of a document is used when it fits; otherwise the passages that share words with the
+question. Which ones were used is said before the answer.
+
+Examples:
+  reprise ask report.pdf \"What was decided?\"
+  reprise ask notes.md minutes.html \"Who takes care of the boiler?\"
+  reprise ask thesis.pdf \"Which data were used?\" --passages-tokens 6000")]
+pub struct AskArguments {
+    /// One or more files, then the question
+    #[arg(required = true, num_args = 2.., value_names = ["FILE", "QUESTION"])]
+    pub files_and_question: Vec<String>,
+    #[command(flatten)]
+    pub model: ModelArguments,
+    /// Most tokens of passages in the prompt [default: what fits the window, at most 3000]
+    #[arg(long, value_name = "N")]
+    pub passages_tokens: Option<usize>,
+    #[command(flatten)]
+    pub answer: AnswerArguments,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ModelsAction {
+    /// Show the models known by name, and which are here
+    List,
+    /// Print where a model's file is
+    Path {
+        /// A name from `reprise models list`
+        name: String,
+    },
+    /// Make a GGUF file known by a name; the file stays where it is
+    Add {
+        /// The GGUF file
+        file: PathBuf,
+        /// The name for -m [default: the file's name]
+        #[arg(long)]
+        name: Option<String>,
+    },
+    /// Forget an added model; the file stays where it is
+    Remove {
+        /// The name it was added with
+        name: String,
+    },
+    /// Fetch a model's file, or say where to get it
+    Fetch {
+        /// A name from `reprise models list` [default: the default model]
+        name: Option<String>,
+    },
+}
+
+/// Which model, and how it is loaded.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub struct ModelArguments {
+    /// A name from `reprise models list`, or a GGUF file [default: the default model]
+    #[arg(short, long, value_name = "MODEL")]
+    pub model: Option<String>,
+    /// The window in tokens: prompt and answer together [default: the model's own, at most 8192]
+    #[arg(long, value_name = "N", value_parser = at_least::<16>)]
+    pub context: Option<usize>,
+    /// Compute threads [default: the machine's physical cores]
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
+    pub threads: Option<usize>,
+}
+
+impl ModelArguments {
+    /// The engine's form of these.
+    pub fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            threads: self.threads,
+            context_tokens: self.context,
+        }
+    }
+}
+
+/// How answers are made.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Answer")]
+pub struct AnswerArguments {
+    /// Most tokens to answer with [default: 1024]
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
+    pub max_tokens: Option<usize>,
+    /// End the answer before this text (repeatable)
+    #[arg(long, value_name = "TEXT", value_parser = not_empty)]
+    pub stop: Vec<String>,
+    /// 0 always takes the likeliest word, higher is freer
+    #[arg(long, value_name = "T", value_parser = temperature, allow_negative_numbers = true)]
+    pub temperature: Option<f32>,
+    /// The same as --temperature 0
+    #[arg(long, conflicts_with = "temperature")]
+    pub greedy: bool,
+    /// Choose among the K likeliest tokens; 0 for all
+    #[arg(long, value_name = "K", default_value_t = 40)]
+    pub top_k: usize,
+    /// Choose among the likeliest tokens that together have this probability; 1 for all
+    #[arg(long, value_name = "P", default_value_t = 0.95, value_parser = probability_above_zero, allow_negative_numbers = true)]
+    pub top_p: f32,
+    /// Leave out tokens less likely than this share of the likeliest; 0 for none
+    #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = probability, allow_negative_numbers = true)]
+    pub min_p: f32,
+    /// Make tokens of the recent text less likely; 1 is off
+    #[arg(long, value_name = "R", default_value_t = 1.1, value_parser = penalty, allow_negative_numbers = true)]
+    pub repetition_penalty: f32,
+    /// The same seed gives the same answer
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// No notes around the answer
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Tokens the repetition penalty looks back on.
+const REPETITION_WINDOW_TOKENS: usize = 64;
+const MAX_TOKENS: usize = 1024;
+
+impl AnswerArguments {
+    /// The engine's form of these; `temperature` is the command's own default.
+    pub fn generate_options(&self, temperature: f32) -> GenerateOptions {
+        GenerateOptions {
+            sampling: SamplingOptions {
+                temperature: if self.greedy {
+                    0.0
+                } else {
+                    self.temperature.unwrap_or(temperature)
+                },
+                top_k: self.top_k,
+                top_p: self.top_p,
+                min_p: self.min_p,
+                repetition_penalty: self.repetition_penalty,
+                repetition_window: REPETITION_WINDOW_TOKENS,
+                seed: self.seed,
+            },
+            max_tokens: self.max_tokens.unwrap_or(MAX_TOKENS),
+            stop: self.stop.clone(),
+        }
+    }
+}
+
+pub fn at_least<const LEAST: usize>(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number >= LEAST => Ok(number),
+        _ => Err(format!("a whole number of at least {LEAST} is needed")),
+    }
+}
+
+fn not_empty(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        Err("the text is empty".into())
+    } else {
+        Ok(text.into())
+    }
+}
+
+fn number(text: &str, fits: impl Fn(f32) -> bool, needed: &str) -> Result<f32, String> {
+    match text.parse::<f32>() {
+        Ok(number) if number.is_finite() && fits(number) => Ok(number),
+        _ => Err(format!("a number {needed} is needed")),
+    }
+}
+
+fn temperature(text: &str) -> Result<f32, String> {
+    number(text, |number| (0.0..=10.0).contains(&number), "from 0 to 10")
+}
+
+fn probability(text: &str) -> Result<f32, String> {
+    number(text, |number| (0.0..=1.0).contains(&number), "from 0 to 1")
+}
+
+fn probability_above_zero(text: &str) -> Result<f32, String> {
+    number(
+        text,
+        |number| number > 0.0 && number <= 1.0,
+        "above 0 and at most 1",
+    )
+}
+
+fn penalty(text: &str) -> Result<f32, String> {
+    number(
+        text,
+        |number| number > 0.0 && number <= 10.0,
+        "above 0 and at most 10",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn numbers_outside_their_range_are_refused() {
+        assert!(temperature("-0.1").is_err() && temperature("nan").is_err() && temperature("0").is_ok());
+        assert!(
+            probability_above_zero("0").is_err() && probability("0").is_ok() && probability("1.5").is_err()
+        );
+        assert!(penalty("0").is_err() && penalty("inf").is_err() && penalty("1").is_ok());
+        assert!(at_least::<1>("0").is_err() && at_least::<1>("x").is_err() && at_least::<1>("3") == Ok(3));
+    }
+}

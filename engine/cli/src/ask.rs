@@ -1,0 +1,164 @@
+//! `reprise ask`: one question about documents.
+
+use std::path::Path;
+
+use reprise_engine::StopReason;
+use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
+use reprise_model::template::{Message, Role};
+
+use crate::arguments::AskArguments;
+use crate::catalogue;
+use crate::failure::{Failure, Outcome};
+use crate::output::{counted, footer, note};
+use crate::session::Session;
+
+/// Without --passages-tokens no more is used: small models lose the thread, and reading takes its time.
+const PASSAGES_TOKENS: usize = 3000;
+/// Facts are asked for, not inventions.
+const TEMPERATURE: f32 = 0.0;
+
+pub fn run(arguments: &AskArguments) -> Outcome {
+    let Some((question, files)) = arguments.files_and_question.split_last() else {
+        return Err(Failure::Usage("a file and a question are needed".into()));
+    };
+    if question.trim().is_empty() {
+        return Err(Failure::Usage("the question is empty".into()));
+    }
+    if !question.contains(char::is_whitespace) && Path::new(question).is_file() {
+        let example = "reprise ask FILE \"your question\"";
+        return Err(Failure::Usage(format!(
+            "{question} is a file, and the question comes last: {example}"
+        )));
+    }
+    let quiet = arguments.answer.quiet;
+    let mut documents: Vec<Document> = Vec::new();
+    for file in files {
+        let document = Document::open(Path::new(file))?;
+        for text in &document.notes {
+            note(&format!("note: {}: {text}", document.name));
+        }
+        documents.push(document);
+    }
+    let model = catalogue::resolve(arguments.model.model.as_deref())?;
+    let mut session = Session::load(&model, &arguments.model.load_options(), quiet)?;
+    let options = arguments.answer.generate_options(TEMPERATURE);
+
+    let selection = {
+        let count = |text: &str| session.count(text);
+        let passages: Vec<Passage> = documents
+            .iter()
+            .flat_map(|document| split(document, PASSAGE_TOKENS, &count))
+            .collect();
+        let budget = match arguments.passages_tokens {
+            Some(tokens) => tokens,
+            None => {
+                let empty = select(question, &[], 0, &count)?;
+                let around =
+                    session.prompt(&messages(question, &empty))?.len() + session.answer_room(&options);
+                session
+                    .info()
+                    .context_tokens
+                    .saturating_sub(around)
+                    .min(PASSAGES_TOKENS)
+            }
+        };
+        select(question, &passages, budget, &count)?
+    };
+    if !quiet {
+        note(&used(&selection, documents.len()));
+    }
+    let prompt = session.prompt(&messages(question, &selection))?;
+    let answer = session.answer(&prompt, &options)?;
+    if !quiet {
+        note(&footer(&answer));
+    }
+    if answer.stop == StopReason::Cancelled {
+        Err(Failure::Interrupted)
+    } else {
+        Ok(())
+    }
+}
+
+fn messages(question: &str, selection: &Selection) -> [Message; 2] {
+    let prompt = assemble(question, selection);
+    [
+        Message::new(Role::System, prompt.system),
+        Message::new(Role::User, prompt.user),
+    ]
+}
+
+/// Which passages the answer stands on.
+fn used(selection: &Selection, documents: usize) -> String {
+    let tokens = counted(selection.tokens(), "token");
+    if selection.is_everything() {
+        let what = if documents == 1 {
+            "the whole document".to_string()
+        } else {
+            format!("all {documents} documents")
+        };
+        return format!("[using {what}, {tokens}]");
+    }
+    let mut places: Vec<(&str, Vec<String>)> = Vec::new();
+    for passage in selection.used() {
+        let place = passage.place.to_string();
+        match places.last_mut() {
+            Some((document, listed)) if *document == passage.document => {
+                if listed.last() != Some(&place) {
+                    listed.push(place);
+                }
+            }
+            _ => places.push((&passage.document, vec![place])),
+        }
+    }
+    let listed: Vec<_> = places
+        .iter()
+        .map(|(document, places)| format!("{document}: {}", places.join(", ")))
+        .collect();
+    let count = format!(
+        "{} of {} passages, {tokens}",
+        selection.used().len(),
+        selection.available()
+    );
+    let why = if selection.matched() {
+        ""
+    } else {
+        "; no word of the question is in the documents, so their beginning"
+    };
+    format!("[using {count}{why}: {}]", listed.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> usize {
+        text.split_whitespace().count()
+    }
+
+    #[test]
+    fn what_was_used_is_said_by_document_and_place() {
+        let text = (1..=9)
+            .map(|n| format!("paragraph {n} about apples\n\n"))
+            .collect::<String>();
+        let mut passages = Vec::new();
+        for name in ["a.md", "b.md"] {
+            passages.extend(split(
+                &Document::from_bytes(name, text.as_bytes()).unwrap(),
+                12,
+                &words,
+            ));
+        }
+        let all = select("apples", &passages, 1000, &words).unwrap();
+        assert_eq!(
+            used(&all, 2),
+            format!("[using all 2 documents, {} tokens]", all.tokens())
+        );
+        let some = select("paragraph 7 and 8", &passages, 40, &words).unwrap();
+        assert_eq!(
+            used(&some, 2),
+            "[using 2 of 6 passages, 30 tokens: a.md: lines 13-17; b.md: lines 13-17]"
+        );
+        let none = select("zebra", &passages, 20, &words).unwrap();
+        assert!(used(&none, 2).contains("no word of the question is in the documents"));
+    }
+}

@@ -1,0 +1,158 @@
+//! The turns of a chat: a system text, then questions and answers in turn, the oldest of which may no longer be shown
+//! to the model.
+
+use reprise_model::template::{Message, Role};
+
+#[derive(Default)]
+pub struct Conversation {
+    system: Option<String>,
+    turns: Vec<Turn>,
+    /// Turns at the beginning that the model no longer sees.
+    hidden: usize,
+}
+
+struct Turn {
+    question: String,
+    answer: Option<String>,
+    /// How often the answer was made anew.
+    attempt: u64,
+}
+
+impl Conversation {
+    pub fn new(system: Option<String>) -> Conversation {
+        Conversation {
+            system,
+            ..Conversation::default()
+        }
+    }
+
+    pub fn system(&self) -> Option<&str> {
+        self.system.as_deref()
+    }
+
+    pub fn set_system(&mut self, text: String) {
+        self.system = Some(text);
+    }
+
+    /// Forgets the turns; the system text stays.
+    pub fn clear(&mut self) {
+        self.turns.clear();
+        self.hidden = 0;
+    }
+
+    pub fn ask(&mut self, question: String) {
+        self.turns.push(Turn {
+            question,
+            answer: None,
+            attempt: 0,
+        });
+    }
+
+    pub fn answered(&mut self, text: &str) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.answer = Some(text.to_string());
+        }
+    }
+
+    /// Takes the last answer back, to make another; false when there is none.
+    pub fn take_back_answer(&mut self) -> bool {
+        match self.turns.last_mut() {
+            Some(turn) if turn.answer.is_some() => {
+                turn.answer = None;
+                turn.attempt += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes back a question that could not be answered.
+    pub fn take_back_question(&mut self) {
+        if self.turns.last().is_some_and(|turn| turn.answer.is_none()) {
+            self.turns.pop();
+            self.hidden = self.hidden.min(self.turns.len());
+        }
+    }
+
+    /// How often the last answer was made anew.
+    pub fn attempt(&self) -> u64 {
+        self.turns.last().map_or(0, |turn| turn.attempt)
+    }
+
+    /// Hides the oldest turn from the model; false when only the last one is left.
+    pub fn drop_oldest_turn(&mut self) -> bool {
+        let can = self.hidden + 1 < self.turns.len();
+        self.hidden += usize::from(can);
+        can
+    }
+
+    /// What the model sees.
+    pub fn messages(&self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        messages.extend(self.system.iter().map(|text| Message::new(Role::System, text)));
+        for turn in &self.turns[self.hidden..] {
+            messages.push(Message::new(Role::User, &turn.question));
+            messages.extend(turn.answer.iter().map(|text| Message::new(Role::Assistant, text)));
+        }
+        messages
+    }
+
+    /// The whole chat as Markdown.
+    pub fn transcript(&self, model: &str) -> String {
+        let mut text = format!("# Chat with {model}\n");
+        if let Some(system) = &self.system {
+            text.push_str(&format!("\n## System\n\n{}\n", system.trim()));
+        }
+        for turn in &self.turns {
+            text.push_str(&format!("\n## You\n\n{}\n", turn.question.trim()));
+            if let Some(answer) = &turn.answer {
+                text.push_str(&format!("\n## {model}\n\n{}\n", answer.trim()));
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(conversation: &Conversation) -> Vec<String> {
+        conversation
+            .messages()
+            .into_iter()
+            .map(|message| message.content)
+            .collect()
+    }
+
+    #[test]
+    fn the_oldest_turns_are_hidden_whole_and_the_last_one_never() {
+        let mut chat = Conversation::new(Some("s".into()));
+        for (question, answer) in [("q1", "a1"), ("q2", "a2")] {
+            chat.ask(question.into());
+            chat.answered(answer);
+        }
+        chat.ask("q3".into());
+        assert!(chat.drop_oldest_turn());
+        assert_eq!(seen(&chat), ["s", "q2", "a2", "q3"]);
+        assert!(chat.drop_oldest_turn());
+        assert!(!chat.drop_oldest_turn());
+        assert_eq!(seen(&chat), ["s", "q3"]);
+        assert!(
+            chat.transcript("m").contains("q1"),
+            "what the model no longer sees is still part of the chat"
+        );
+        chat.take_back_question();
+        assert_eq!(seen(&chat), ["s"]);
+    }
+
+    #[test]
+    fn an_answer_is_made_anew_from_the_same_question() {
+        let mut chat = Conversation::new(None);
+        assert!(!chat.take_back_answer());
+        chat.ask("q".into());
+        chat.answered("a");
+        assert!(chat.take_back_answer());
+        assert_eq!((seen(&chat), chat.attempt()), (vec!["q".to_string()], 1));
+    }
+}

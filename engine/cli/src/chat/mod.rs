@@ -1,0 +1,243 @@
+//! `reprise chat`: a conversation in the terminal, or through a pipe.
+
+mod command;
+mod conversation;
+mod input;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use reprise_engine::{Answer, GenerateOptions};
+
+use crate::arguments::ChatArguments;
+use crate::catalogue;
+use crate::failure::{Failure, Outcome, system_words};
+use crate::output::{counted, decode_rate, footer, note, with_commas};
+use crate::session::Session;
+use command::{Command, HELP};
+use conversation::Conversation;
+use input::{Input, Read};
+
+const TEMPERATURE: f32 = 0.7;
+
+pub fn run(arguments: &ChatArguments) -> Outcome {
+    let model = catalogue::resolve(arguments.model.model.as_deref())?;
+    let quiet = arguments.answer.quiet;
+    let session = Session::load(&model, &arguments.model.load_options(), quiet)?;
+    let mut input = Input::open()?;
+    if input.is_terminal() && !quiet {
+        let info = session.info();
+        note(&format!(
+            "{} | {} | window {} | Ctrl-C stops an answer, /help lists commands, Ctrl-D leaves",
+            info.name,
+            info.quantisation,
+            counted(info.context_tokens, "token")
+        ));
+    }
+    let options = arguments.answer.generate_options(TEMPERATURE);
+    let conversation = Conversation::new(arguments.system.clone());
+    let mut chat = Chat {
+        session,
+        options,
+        conversation,
+        quiet,
+        totals: Totals::default(),
+    };
+    let mut failed = false;
+    loop {
+        let text = match input.read()? {
+            Read::Text(text) => text,
+            Read::Nothing => continue,
+            Read::End => break,
+        };
+        match chat.take(&text) {
+            Ok(Next::Stay) => {}
+            Ok(Next::Leave) => break,
+            // One failed turn does not end a chat; a pipe learns of it by the exit code.
+            Err(Failure::Message(text)) => {
+                note(&format!("error: {text}"));
+                failed = true;
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    if failed && !input.is_terminal() {
+        Err(Failure::Told)
+    } else {
+        Ok(())
+    }
+}
+
+/// What comes after a line.
+enum Next {
+    Stay,
+    Leave,
+}
+
+#[derive(Default)]
+struct Totals {
+    answers: usize,
+    prompt_tokens: usize,
+    reused_tokens: usize,
+    answer_tokens: usize,
+    decode_time: Duration,
+}
+
+struct Chat {
+    session: Session,
+    options: GenerateOptions,
+    conversation: Conversation,
+    quiet: bool,
+    totals: Totals,
+}
+
+impl Chat {
+    fn take(&mut self, text: &str) -> Outcome<Next> {
+        match Command::parse(text) {
+            Command::Say(text) => {
+                self.conversation.ask(text);
+                self.answer()?;
+            }
+            Command::Regenerate => {
+                if !self.conversation.take_back_answer() {
+                    return Err(Failure::message(
+                        "there is no answer yet to make anew; ask something first",
+                    ));
+                }
+                self.answer()?;
+            }
+            Command::New => {
+                self.conversation.clear();
+                note("a new chat begins");
+            }
+            Command::System(None) => match self.conversation.system() {
+                Some(text) => note(&format!("system: {text}")),
+                None => note("no system text is set; /system TEXT sets one"),
+            },
+            Command::System(Some(text)) => {
+                self.conversation.set_system(text);
+                note("the system text is set and counts from the next message on");
+            }
+            Command::Save(None) => return Err(Failure::message("where to? /save FILE")),
+            Command::Save(Some(file)) => self.save(Path::new(&file))?,
+            Command::Stats => self.stats()?,
+            Command::Help => note(HELP),
+            Command::Quit => return Ok(Next::Leave),
+            Command::Unknown(name) => {
+                let way =
+                    "/help lists the commands; to send text that begins with a slash, put a space before it";
+                return Err(Failure::message(format!("there is no command {name}; {way}")));
+            }
+        }
+        Ok(Next::Stay)
+    }
+
+    /// Answers the last message.
+    fn answer(&mut self) -> Outcome {
+        let outcome = self.try_answer();
+        match &outcome {
+            Ok(answer) => {
+                self.conversation.answered(&answer.text);
+                if !self.quiet {
+                    note(&footer(answer));
+                }
+                self.totals.answers += 1;
+                self.totals.prompt_tokens += answer.prompt_tokens;
+                self.totals.reused_tokens += answer.reused_tokens;
+                self.totals.answer_tokens += answer.answer_tokens;
+                self.totals.decode_time += answer.decode_time;
+            }
+            // A message that could not be answered is not part of the chat.
+            Err(_) => self.conversation.take_back_question(),
+        }
+        outcome.map(|_| ())
+    }
+
+    fn try_answer(&mut self) -> Outcome<Answer> {
+        let window = self.session.info().context_tokens;
+        let room = window.saturating_sub(self.session.answer_room(&self.options));
+        let mut prompt = self.session.prompt(&self.conversation.messages())?;
+        let mut dropped = 0;
+        while prompt.len() > room && self.conversation.drop_oldest_turn() {
+            dropped += 1;
+            prompt = self.session.prompt(&self.conversation.messages())?;
+        }
+        if dropped > 0 {
+            let window = counted(window, "token");
+            let turns = counted(dropped, "oldest turn");
+            note(&format!(
+                "the window of {window} is full: the model no longer sees the {turns}"
+            ));
+        }
+        let mut options = self.options.clone();
+        options.sampling.seed = options
+            .sampling
+            .seed
+            .map(|seed| seed.wrapping_add(self.conversation.attempt()));
+        self.session.answer(&prompt, &options)
+    }
+
+    fn save(&self, file: &Path) -> Outcome {
+        let existed = file.exists();
+        if file.is_file() {
+            return Err(Failure::message(format!(
+                "{} exists already; choose another name",
+                file.display()
+            )));
+        }
+        let text = self.conversation.transcript(&self.session.info().name);
+        let written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(file)
+            .and_then(|mut out| {
+                out.write_all(text.as_bytes())?;
+                // A device cannot be synced; a file must be, or a full disk goes unnoticed.
+                if existed { out.flush() } else { out.sync_all() }
+            });
+        if let Err(error) = written {
+            if !existed {
+                // Half a transcript helps nobody; where even removing fails, the error below is the one that counts.
+                let _ = fs::remove_file(file);
+            }
+            return Err(Failure::message(format!(
+                "cannot save to {}: {}",
+                file.display(),
+                system_words(&error)
+            )));
+        }
+        note(&format!("saved to {}", file.display()));
+        Ok(())
+    }
+
+    fn stats(&self) -> Outcome {
+        let info = self.session.info();
+        let used = self.session.prompt(&self.conversation.messages())?.len();
+        let totals = &self.totals;
+        let rate = decode_rate(totals.answer_tokens, totals.decode_time);
+        note(&format!(
+            "model     {} ({}, {}, {} million weights)\n\
+             threads   {}\n\
+             window    {} of {} tokens used\n\
+             answers   {}, {}{}\n\
+             prompts   {}, {} of them reused",
+            info.name,
+            info.architecture,
+            info.quantisation,
+            with_commas((info.parameters / 1_000_000) as usize),
+            info.threads,
+            with_commas(used),
+            with_commas(info.context_tokens),
+            with_commas(totals.answers),
+            counted(totals.answer_tokens, "token"),
+            rate.map(|rate| format!(", {rate:.1} tokens/s"))
+                .unwrap_or_default(),
+            counted(totals.prompt_tokens, "token"),
+            with_commas(totals.reused_tokens),
+        ));
+        Ok(())
+    }
+}

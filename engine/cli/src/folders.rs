@@ -1,0 +1,45 @@
+//! Where files live: models in the cache folder (they can be fetched again), the person's own list in the data folder.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use directories::ProjectDirs;
+
+use crate::failure::{Failure, Outcome};
+
+/// The folder of model files: `REPRISE_MODELS`, or `reprise/models` in the platform's cache folder.
+pub fn models() -> Outcome<PathBuf> {
+    match set("REPRISE_MODELS") {
+        Some(folder) => Ok(folder),
+        None => Ok(platform()?.cache_dir().join("models")),
+    }
+}
+
+/// The folder of the person's own files: `REPRISE_HOME`, or `reprise` in the platform's data folder.
+pub fn data() -> Outcome<PathBuf> {
+    match set("REPRISE_HOME") {
+        Some(folder) => Ok(folder),
+        None => Ok(platform()?.data_dir().to_path_buf()),
+    }
+}
+
+fn set(variable: &str) -> Option<PathBuf> {
+    env::var_os(variable)
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+fn platform() -> Outcome<ProjectDirs> {
+    ProjectDirs::from("", "", "reprise").ok_or_else(|| {
+        Failure::message("no home directory is known; set HOME, or REPRISE_MODELS and REPRISE_HOME to folders of your choice")
+    })
+}
+
+/// A path as a person would type it: home as `~`.
+pub fn shown(path: &Path) -> String {
+    let home = env::var_os("HOME").filter(|home| !home.is_empty());
+    match home.and_then(|home| path.strip_prefix(home).map(Path::to_path_buf).ok()) {
+        Some(rest) => Path::new("~").join(rest).display().to_string(),
+        None => path.display().to_string(),
+    }
+}

@@ -1,0 +1,189 @@
+//! `reprise models`: what is known by name, where it is, and how to get it.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use reprise_model::gguf::Gguf;
+
+use crate::arguments::ModelsAction;
+use crate::catalogue::{self, Added, Source};
+use crate::failure::{Failure, Outcome, system_words};
+use crate::folders;
+use crate::output::with_commas;
+
+/// The set-up's own fetch script, so that an installed `reprise` has it too.
+const FETCH: &str = include_str!("../../../models/fetch");
+
+pub fn run(action: ModelsAction) -> Outcome {
+    match action {
+        ModelsAction::List => list(),
+        ModelsAction::Path { name } => print(&format!("{}\n", catalogue::resolve(Some(&name))?.display())),
+        ModelsAction::Add { file, name } => add(&file, name),
+        ModelsAction::Remove { name } => remove(&name),
+        ModelsAction::Fetch { name } => fetch(name.as_deref()),
+    }
+}
+
+fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::output(&error))
+}
+
+fn list() -> Outcome {
+    let folder = folders::models()?;
+    let mut rows = vec![["NAME", "SIZE", "WINDOW", "LICENCE", "HERE", "NOTE"].map(String::from)];
+    for entry in catalogue::entries()? {
+        let here = folder.join(&entry.file).is_file();
+        let tried = if entry.tried { "" } else { " (not tried here)" };
+        rows.push([
+            entry.name,
+            megabytes(entry.size_bytes),
+            with_commas(entry.context),
+            entry.licence,
+            if here { "yes" } else { "no" }.into(),
+            format!("{}{tried}", entry.note),
+        ]);
+    }
+    for model in catalogue::added()? {
+        let size = model.path.metadata().map(|metadata| metadata.len());
+        let here = if size.is_ok() { "yes" } else { "gone" }.into();
+        let size = size.map(megabytes).unwrap_or_default();
+        rows.push([
+            model.name,
+            size,
+            String::new(),
+            String::new(),
+            here,
+            format!("added: {}", folders::shown(&model.path)),
+        ]);
+    }
+    let mut widths = [0; 6];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut table = String::new();
+    for row in &rows {
+        let cells = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell:width$}"));
+        table.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        table.push('\n');
+    }
+    table.push_str(&format!("\nModel folder: {}\n", folders::shown(&folder)));
+    print(&table)
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", with_commas((bytes as f64 / 1e6).round() as usize))
+}
+
+fn add(file: &Path, name: Option<String>) -> Outcome {
+    // Opening it checks the whole file, so that a broken one is told now and not in the middle of a chat.
+    Gguf::open(file)?;
+    let path = file.canonicalize().map_err(|error| {
+        Failure::message(format!(
+            "cannot find {}: {}",
+            file.display(),
+            system_words(&error)
+        ))
+    })?;
+    let name = match name {
+        Some(name) => name,
+        None => path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase(),
+    };
+    if name.is_empty() || name.contains(['/', '\\']) || name.chars().any(char::is_whitespace) {
+        return Err(Failure::message(format!(
+            "\"{name}\" cannot be a name: use letters, digits, dots and dashes (--name NAME)"
+        )));
+    }
+    let taken = || Failure::message(format!("the name {name} is taken; choose another with --name"));
+    if catalogue::entries()?.iter().any(|entry| entry.name == name) {
+        return Err(taken());
+    }
+    let mut added = catalogue::added()?;
+    match added.iter().find(|model| model.name == name) {
+        Some(model) if model.path == path => {}
+        Some(_) => return Err(taken()),
+        None => {
+            added.push(Added {
+                name: name.clone(),
+                path,
+            });
+            catalogue::store_added(added)?;
+        }
+    }
+    print(&format!("added {name}; chat with it: reprise chat -m {name}\n"))
+}
+
+fn remove(name: &str) -> Outcome {
+    let mut added = catalogue::added()?;
+    let before = added.len();
+    added.retain(|model| model.name != name);
+    if added.len() == before {
+        return Err(Failure::message(format!(
+            "no added model is named {name}; see the names with: reprise models list"
+        )));
+    }
+    catalogue::store_added(added)?;
+    print(&format!("forgot {name}; its file stays where it is\n"))
+}
+
+fn fetch(name: Option<&str>) -> Outcome {
+    let entries = catalogue::entries()?;
+    let found = entries
+        .iter()
+        .find(|entry| name.map_or(entry.default, |name| entry.name == name));
+    let Some(entry) = found else {
+        let name = name.unwrap_or_default();
+        return Err(Failure::message(format!(
+            "no model is named {name}; see the names with: reprise models list"
+        )));
+    };
+    let folder = folders::models()?;
+    if entry.source == Source::Page || !entry.default {
+        let path = folder.join(&entry.file);
+        return if path.is_file() {
+            print(&format!("{}\n", path.display()))
+        } else {
+            Err(catalogue::missing(entry)?)
+        };
+    }
+    let scratch = tempfile::tempdir().and_then(|scratch| {
+        std::fs::write(scratch.path().join("fetch"), FETCH)?;
+        std::fs::write(scratch.path().join("catalogue.toml"), catalogue::TEXT)?;
+        Ok(scratch)
+    });
+    let scratch = scratch.map_err(|error| {
+        Failure::message(format!(
+            "cannot write to the temporary folder: {}",
+            system_words(&error)
+        ))
+    })?;
+    let status = Command::new("python3")
+        .arg(scratch.path().join("fetch"))
+        .arg("--into")
+        .arg(&folder)
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| {
+            let why = system_words(&error);
+            Failure::message(format!(
+                "cannot start python3, which fetches the model: {why}; install Python 3 and try again"
+            ))
+        })?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::Told)
+    }
+}

@@ -1,0 +1,235 @@
+//! What a person sees while a request runs: the answer on standard output, everything about it on standard error.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use reprise_engine::{Answer, CancelToken, Event, StopReason};
+
+use crate::failure::{Failure, Outcome};
+
+/// How often the progress line is drawn anew on a terminal, and written elsewhere.
+const REDRAW: Duration = Duration::from_millis(100);
+const REWRITE: Duration = Duration::from_secs(5);
+/// Shorter prompts are read before a person could read a progress line.
+const LONG_PROMPT_TOKENS: usize = 256;
+
+/// Digits in groups: 12,400.
+pub fn with_commas(number: usize) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// "1 token", "2,000 tokens".
+pub fn counted(number: usize, noun: &str) -> String {
+    format!(
+        "{} {noun}{}",
+        with_commas(number),
+        if number == 1 { "" } else { "s" }
+    )
+}
+
+/// A note for the person, apart from the answer; grey on a terminal.
+pub fn note(text: &str) {
+    let mut error = io::stderr();
+    // A closed standard error leaves nobody to tell.
+    let _ = match error.is_terminal() {
+        true => writeln!(error, "\x1b[2m{text}\x1b[0m"),
+        false => writeln!(error, "{text}"),
+    };
+}
+
+/// Shows one request as it runs.
+pub struct Display {
+    progress: Progress,
+    answer_ended_line: bool,
+    failed: Option<io::Error>,
+}
+
+impl Display {
+    /// `quiet` shows the answer alone.
+    pub fn new(quiet: bool) -> Display {
+        Display {
+            progress: Progress::new(quiet),
+            answer_ended_line: true,
+            failed: None,
+        }
+    }
+
+    /// Shows an event. When nobody takes the output any more, the request is cancelled.
+    pub fn show(&mut self, event: &Event<'_>, cancel: &CancelToken) {
+        match event {
+            Event::Prefill {
+                done_tokens,
+                total_tokens,
+                reused_tokens,
+                elapsed,
+            } => {
+                self.progress
+                    .show(*done_tokens, *total_tokens, *reused_tokens, *elapsed);
+            }
+            Event::Text(text) => {
+                self.progress.clear();
+                let mut out = io::stdout().lock();
+                if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                    self.failed.get_or_insert(error);
+                    cancel.cancel();
+                }
+                if !text.is_empty() {
+                    self.answer_ended_line = text.ends_with('\n');
+                }
+            }
+        }
+    }
+
+    /// Ends the answer's last line; the failure to write it, if there was one.
+    pub fn finish(mut self) -> Outcome {
+        self.progress.clear();
+        if let Some(error) = self.failed {
+            return Err(Failure::output(&error));
+        }
+        if self.answer_ended_line {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(b"\n")
+            .and_then(|()| out.flush())
+            .map_err(|error| Failure::output(&error))
+    }
+}
+
+/// The line about a long prompt being read.
+struct Progress {
+    terminal: bool,
+    quiet: bool,
+    shown: bool,
+    last: Option<Instant>,
+}
+
+impl Progress {
+    fn new(quiet: bool) -> Progress {
+        Progress {
+            terminal: io::stderr().is_terminal(),
+            quiet,
+            shown: false,
+            last: None,
+        }
+    }
+
+    fn show(&mut self, done: usize, total: usize, reused: usize, elapsed: Duration) {
+        if self.quiet || total.saturating_sub(reused) < LONG_PROMPT_TOKENS {
+            return;
+        }
+        let pause = if self.terminal { REDRAW } else { REWRITE };
+        // Off a terminal the first line waits too: a quick prompt writes none.
+        let due = match self.last {
+            Some(last) => last.elapsed() >= pause,
+            None => self.terminal || elapsed >= pause,
+        };
+        if !due {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let line = progress_line(done, total, reused, elapsed);
+        let mut error = io::stderr();
+        let _ = match self.terminal {
+            true => write!(error, "\r\x1b[2K{line}").and_then(|()| error.flush()),
+            false => writeln!(error, "{line}"),
+        };
+        self.shown = true;
+    }
+
+    fn clear(&mut self) {
+        if self.shown && self.terminal {
+            let mut error = io::stderr();
+            let _ = write!(error, "\r\x1b[2K").and_then(|()| error.flush());
+        }
+        self.shown = false;
+    }
+}
+
+fn progress_line(done: usize, total: usize, reused: usize, elapsed: Duration) -> String {
+    let mut line = format!("reading {} of {}", with_commas(done), counted(total, "token"));
+    let read = done.saturating_sub(reused);
+    if read > 0 && !elapsed.is_zero() {
+        let rate = read as f64 / elapsed.as_secs_f64();
+        let left = total.saturating_sub(done) as f64 / rate;
+        line.push_str(&format!(", {rate:.0} tokens/s, {left:.0} s left"));
+    }
+    line
+}
+
+/// The line under an answer: how long, how fast, how much was reused, and why it ended when that is not plain.
+pub fn footer(answer: &Answer) -> String {
+    let mut parts = vec![format!(
+        "first token after {:.2} s",
+        answer.time_to_first_token.as_secs_f64()
+    )];
+    if let Some(rate) = decode_rate(answer.answer_tokens, answer.decode_time) {
+        parts.push(format!("{rate:.1} tokens/s"));
+    }
+    let reused = with_commas(answer.reused_tokens);
+    parts.push(format!(
+        "{reused} of {} reused",
+        counted(answer.prompt_tokens, "prompt token")
+    ));
+    match &answer.stop {
+        StopReason::EndOfTurn => {}
+        StopReason::StopString(text) => parts.push(format!("ended at {text:?}")),
+        StopReason::MaxTokens => parts.push(format!(
+            "cut at {} (--max-tokens)",
+            counted(answer.answer_tokens, "token")
+        )),
+        StopReason::WindowFull => parts.push("cut: the window is full (--context)".into()),
+        StopReason::Cancelled => parts.push("stopped".into()),
+    }
+    format!("[{}]", parts.join(" | "))
+}
+
+/// Tokens a second after the first.
+pub fn decode_rate(tokens: usize, time: Duration) -> Option<f64> {
+    (tokens > 1 && !time.is_zero()).then(|| (tokens - 1) as f64 / time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped_and_counted() {
+        assert_eq!(
+            [0, 12, 999, 1000, 1234567].map(with_commas),
+            ["0", "12", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(counted(1, "token"), "1 token");
+        assert_eq!(counted(0, "token"), "0 tokens");
+    }
+
+    #[test]
+    fn the_progress_line_tells_tokens_rate_and_time_left() {
+        let line = progress_line(1500, 4500, 500, Duration::from_secs(2));
+        assert_eq!(line, "reading 1,500 of 4,500 tokens, 500 tokens/s, 6 s left");
+        assert_eq!(progress_line(0, 10, 0, Duration::ZERO), "reading 0 of 10 tokens");
+    }
+
+    #[test]
+    fn the_footer_tells_time_rate_reuse_and_why_it_ended() {
+        let answer = Answer {
+            text: String::new(),
+            stop: StopReason::MaxTokens,
+            prompt_tokens: 1310,
+            reused_tokens: 1200,
+            answer_tokens: 81,
+            time_to_first_token: Duration::from_millis(420),
+            decode_time: Duration::from_secs(1),
+        };
+        let expected = "[first token after 0.42 s | 80.0 tokens/s | 1,200 of 1,310 prompt tokens reused | cut at 81 tokens (--max-tokens)]";
+        assert_eq!(footer(&answer), expected);
+    }
+}
