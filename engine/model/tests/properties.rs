@@ -213,6 +213,7 @@ fn wrong_tokenizers_are_named() {
     let pre = error(pre);
     assert!(pre.contains("\"tekken\"") && pre.contains("llama-bpe"), "{pre}");
     assert!(error(GgufWriter::default()).contains("tokenizer.ggml.model"));
+    assert!(error(GgufWriter::default().str("tokenizer.ggml.model", "gpt2")).contains("tokenizer.ggml.pre"));
     let short = GgufWriter::default()
         .str("tokenizer.ggml.model", "llama")
         .strings("tokenizer.ggml.tokens", &["a", "b"])
@@ -266,4 +267,12 @@ fn long_runs_take_linear_time() {
             assert_eq!(tokenizer.decode(&ids).len(), text.len());
         }
     }
+}
+
+#[test]
+fn tokenizers_and_files_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Tokenizer>();
+    shared::<Gguf>();
+    shared::<reprise_model::template::ChatTemplate>();
 }

@@ -2,7 +2,7 @@
 Rust tests hold against, and chats.json, the prompts that Jinja makes of the chats below with the models' own templates.
 Run it again after changing either:
 
-    LLAMA_CPP_LIB_PATH=<folder of libllama> python make.py [folder of models]
+    LLAMA_CPP_LIB_PATH=<folder of libllama> python make.py [folder of models [folder of another corpus.json]]
 
 Needs the packages `llama-cpp-python` (0.3.36 was used) and `jinja2`. Models are those of models/fetch. A vocabulary is also tried with
 pre-tokenisers that are not its own, so that one small model is enough to test them all.
@@ -16,7 +16,7 @@ import sys
 import jinja2.sandbox
 import llama_cpp
 
-HERE = pathlib.Path(__file__).parent
+HERE = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else pathlib.Path(__file__).parent
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 QWEN = "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"
 GEMMA = "gemma-3-270m-q4_k_m.gguf"

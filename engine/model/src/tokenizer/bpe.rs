@@ -2,7 +2,9 @@
 //! equals) is joined until no known pair is left. A priority queue keeps this at n log n for a word of n bytes.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
+
+use hashbrown::HashMap;
 
 use super::pretok::PreTokenizer;
 use super::vocab::{Vocab, char_of};

@@ -43,7 +43,7 @@ pub enum TokenizerError {
     Vocabulary(String),
 }
 
-/// A model's tokenizer.
+/// A model's tokenizer. It can be shared between threads.
 #[derive(Debug)]
 pub struct Tokenizer {
     vocab: Vocab,
@@ -66,35 +66,42 @@ impl Tokenizer {
     /// # Errors
     /// When metadata is missing or contradictory, or the file asks for a tokenizer this crate does not have.
     pub fn from_gguf(gguf: &Gguf) -> Result<Tokenizer, TokenizerError> {
-        let pre = gguf.optional::<&str>("tokenizer.ggml.pre")?.unwrap_or_default();
-        Self::with_pre_tokenizer(gguf, pre)
+        match gguf.str("tokenizer.ggml.model")? {
+            "gpt2" => Self::byte_level(gguf, gguf.str("tokenizer.ggml.pre")?),
+            "llama" => Self::sentence_piece(gguf),
+            other => Err(TokenizerError::UnknownModel(other.to_owned())),
+        }
     }
 
-    /// The same, with another pre-tokeniser than the file names (for files whose name of it is wrong). SentencePiece has
-    /// none and ignores it.
+    /// The same, with another pre-tokeniser than the file names (for files whose name of it is wrong or missing).
+    /// SentencePiece has none and ignores it.
     ///
     /// # Errors
     /// As for [`Tokenizer::from_gguf`].
     pub fn with_pre_tokenizer(gguf: &Gguf, pre: &str) -> Result<Tokenizer, TokenizerError> {
         match gguf.str("tokenizer.ggml.model")? {
-            "gpt2" => {
-                let pre = PreTokenizer::by_name(pre)
-                    .ok_or_else(|| TokenizerError::UnknownPreTokenizer { name: pre.to_owned() })?;
-                let mut vocab = Vocab::from_gguf(gguf)?;
-                let specials = SpecialTokens::settle(gguf, &mut vocab, [None; 3])?;
-                vocab.spell(Spelling::ByteLevel);
-                let encoder = Encoder::Bpe(Bpe::from_gguf(gguf, &vocab, pre)?);
-                Self::assemble(gguf, vocab, specials, encoder, pre.adds_bos_by_default(), false)
-            }
-            "llama" => {
-                let mut vocab = Vocab::from_gguf(gguf)?;
-                let specials = SpecialTokens::settle(gguf, &mut vocab, [Some(1), Some(2), Some(0)])?;
-                vocab.spell(Spelling::Escaped);
-                let encoder = Encoder::Spm(Spm::from_gguf(gguf, &vocab, specials.unknown)?);
-                Self::assemble(gguf, vocab, specials, encoder, true, true)
-            }
-            other => Err(TokenizerError::UnknownModel(other.to_owned())),
+            "gpt2" => Self::byte_level(gguf, pre),
+            _ => Self::from_gguf(gguf),
         }
+    }
+
+    fn byte_level(gguf: &Gguf, pre: &str) -> Result<Tokenizer, TokenizerError> {
+        let pre = PreTokenizer::by_name(pre)
+            .ok_or_else(|| TokenizerError::UnknownPreTokenizer { name: pre.to_owned() })?;
+        let mut vocab = Vocab::from_gguf(gguf)?;
+        let specials = SpecialTokens::settle(gguf, &mut vocab, [None; 3])?;
+        vocab.spell(Spelling::ByteLevel);
+        let encoder = Encoder::Bpe(Bpe::from_gguf(gguf, &vocab, pre)?);
+        Self::assemble(gguf, vocab, specials, encoder, pre.adds_bos_by_default(), false)
+    }
+
+    fn sentence_piece(gguf: &Gguf) -> Result<Tokenizer, TokenizerError> {
+        let mut vocab = Vocab::from_gguf(gguf)?;
+        // Where the file names none, these are the beginning, the end and the unknown token of Llama's vocabulary.
+        let specials = SpecialTokens::settle(gguf, &mut vocab, [Some(1), Some(2), Some(0)])?;
+        vocab.spell(Spelling::Escaped);
+        let encoder = Encoder::Spm(Spm::from_gguf(gguf, &vocab, specials.unknown)?);
+        Self::assemble(gguf, vocab, specials, encoder, true, true)
     }
 
     fn assemble(
@@ -246,6 +253,11 @@ impl Tokenizer {
     /// Whether a document ends with [`Tokenizer::eos`].
     pub fn adds_eos(&self) -> bool {
         self.adds_eos
+    }
+
+    /// Whether a plain text that begins a document or follows a special token gets a space in front (SentencePiece).
+    pub fn adds_space_prefix(&self) -> bool {
+        self.adds_space_prefix
     }
 
     /// Whether the token has no text in an answer.

@@ -1,8 +1,8 @@
 //! The vocabulary: every token's text, kind and bytes, and the way back from a text to its id.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
-use hashbrown::HashTable;
+use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{TokenId, TokenizerError};
 use crate::gguf::{Gguf, Strings};
@@ -35,7 +35,7 @@ pub(super) struct Vocab {
     pieces: Vec<u8>,
     piece_ends: Vec<usize>,
     ids: HashTable<TokenId>,
-    hasher: RandomState,
+    hasher: DefaultHashBuilder,
 }
 
 impl Vocab {
@@ -73,7 +73,7 @@ impl Vocab {
             })
             .collect();
 
-        let hasher = RandomState::new();
+        let hasher = DefaultHashBuilder::default();
         let mut ids = HashTable::with_capacity(texts.len());
         for (id, text) in texts.iter().enumerate() {
             let hash = hasher.hash_one(text);
