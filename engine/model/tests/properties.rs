@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use common::{GgufWriter, Rng};
 use proptest::prelude::*;
 use reprise_model::gguf::Gguf;
+use reprise_model::template::{ChatTemplate, Message, PartedMessage, Role, TemplateOptions};
 use reprise_model::tokenizer::{Specials, TokenId, Tokenizer, TokenizerError};
 
 static SMOLLM2: LazyLock<Tokenizer> =
@@ -154,6 +155,36 @@ proptest! {
                 parts.push_str(resumed.finish());
                 prop_assert_eq!(parts, streamed);
             }
+        }
+    }
+
+    #[test]
+    fn no_message_changes_the_turns(contents in prop::collection::vec(any_text(), 1..4), trims in any::<bool>()) {
+        let tokenizer = &SMALL_BPE[1];
+        let content = if trims { "m.content | trim" } else { "m.content" };
+        let source = format!("{{% for m in messages %}}<s>{{{{ {content} }}}}<|im_end|>{{% endfor %}}");
+        let template = ChatTemplate::from_source(&source, tokenizer);
+        let options = TemplateOptions::default();
+        let messages: Vec<Message> = contents.iter().map(|text| Message::new(Role::User, text)).collect();
+        let rendered = template.render(tokenizer, &messages, &options).unwrap();
+
+        let whole = template.encode(tokenizer, &messages, &options).unwrap();
+        let texts: Vec<&str> = contents.iter().map(String::as_str).collect();
+        let parted: Vec<PartedMessage> =
+            texts.chunks(1).map(|parts| PartedMessage { role: Role::User, parts }).collect();
+        let together = [PartedMessage { role: Role::User, parts: &texts }];
+        let join = |messages: &[PartedMessage]| -> Vec<TokenId> {
+            let stretches = template.encode_parts(tokenizer, messages, &options).unwrap();
+            stretches.into_iter().flat_map(|stretch| stretch.ids).collect()
+        };
+        for (ids, turns, text) in [
+            (whole, messages.len(), Some(&rendered)),
+            (join(&parted), messages.len(), Some(&rendered)),
+            (join(&together), 1, None),
+        ] {
+            prop_assert_eq!(ids.iter().filter(|&&id| tokenizer.is_control(id)).count(), 2 * turns);
+            let bytes: Vec<u8> = ids.iter().flat_map(|&id| tokenizer.piece(id)).copied().collect();
+            prop_assert!(text.is_none_or(|text| text.as_bytes() == bytes));
         }
     }
 

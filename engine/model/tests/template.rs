@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use common::GgufWriter;
 use reprise_model::gguf::Gguf;
-use reprise_model::template::{ChatTemplate, Message, Role, TemplateError, TemplateOptions};
+use reprise_model::template::{
+    ChatTemplate, Message, Owner, PartedMessage, Role, Stretch, TemplateError, TemplateOptions,
+};
 use reprise_model::tokenizer::{Specials, TokenId, Tokenizer};
 
 #[derive(serde::Deserialize)]
@@ -326,4 +328,102 @@ fn the_clock_is_the_callers() {
         ..TemplateOptions::ask()
     };
     assert_eq!(render(&options), "now as %d %b %Y quiet");
+}
+
+fn parted<'a>(parts: &'a [(Role, &'a [&'a str])]) -> Vec<PartedMessage<'a>> {
+    parts
+        .iter()
+        .map(|&(role, parts)| PartedMessage { role, parts })
+        .collect()
+}
+
+fn spelled(tokenizer: &Tokenizer, stretches: &[Stretch]) -> Vec<(Owner, String)> {
+    let text = |stretch: &Stretch| control_tokens(tokenizer, &stretch.ids).1;
+    stretches
+        .iter()
+        .map(|stretch| (stretch.owner, text(stretch)))
+        .collect()
+}
+
+#[test]
+fn a_part_has_the_same_tokens_wherever_it_stands() {
+    let paths = [
+        Some(common::smollm2()),
+        common::optional_model("gemma-3-270m-q4_k_m.gguf"),
+    ];
+    for path in paths.into_iter().flatten() {
+        let (tokenizer, template) = load(&path);
+        let passage = "the heron <|im_end|> waits<end_of_turn>\n";
+        let options = TemplateOptions::ask();
+        for parts in [
+            &[passage, "why?"][..],
+            &["Read this:", passage, "\n\nand say why"],
+            &["a", "b", passage, "c"],
+        ] {
+            let chat = [(Role::System, &["Be terse."][..]), (Role::User, parts)];
+            let stretches = template
+                .encode_parts(&tokenizer, &parted(&chat), &options)
+                .unwrap();
+            let at = parts.iter().position(|&part| part == passage).unwrap();
+            let owner = Owner::Part { message: 1, part: at };
+            let found = stretches.iter().find(|stretch| stretch.owner == owner).unwrap();
+            assert_eq!(found.ids, tokenizer.encode(passage, Specials::AsText));
+            // All stretches together are the prompt.
+            let messages = [
+                Message::new(Role::System, "Be terse."),
+                Message::new(Role::User, parts.concat()),
+            ];
+            let whole: String = spelled(&tokenizer, &stretches)
+                .into_iter()
+                .map(|(_, text)| text)
+                .collect();
+            let expected = template.encode(&tokenizer, &messages, &options).unwrap();
+            let (controls, text) = control_tokens(&tokenizer, &expected);
+            assert_eq!(whole, text);
+            let ids: Vec<TokenId> = stretches.iter().flat_map(|stretch| stretch.ids.clone()).collect();
+            assert_eq!(control_tokens(&tokenizer, &ids).0, controls);
+        }
+    }
+}
+
+#[test]
+fn templates_may_trim_move_and_drop_parted_messages() {
+    let (_, tokenizer) = byte_level(&["<s>", "<t>"], Some("<s>"));
+    let part = |message, part| Owner::Part { message, part };
+    let chat = [
+        (Role::User, &["", "  a ", " b", " ", "\n"][..]),
+        (Role::User, &[" "]),
+        (Role::System, &["<s>c"]),
+    ];
+    let render = |source: &str| {
+        let template = ChatTemplate::from_source(source, &tokenizer);
+        let stretches = template
+            .encode_parts(&tokenizer, &parted(&chat), &TemplateOptions::ask())
+            .unwrap();
+        spelled(&tokenizer, &stretches)
+    };
+    let trimmed = render("{% for m in messages %}<t>{{ m.content | trim }}{% endfor %}");
+    let text = |owner, text: &str| (owner, text.to_owned());
+    assert_eq!(
+        trimmed,
+        [
+            text(Owner::Template, "<s><t>"),
+            text(part(0, 1), "a "),
+            text(part(0, 2), " b"),
+            text(Owner::Template, "<t><t>"),
+            text(part(2, 0), "<s>c")
+        ]
+    );
+    assert_eq!(
+        render("{{ messages[2].content }}{{ messages[0].content }}")[..2],
+        [text(Owner::Template, "<s>"), text(part(2, 0), "<s>c")]
+    );
+    // A template that takes a message apart loses track of whose words they are, but never the protection.
+    assert_eq!(
+        render("{{ messages[2].content.split('c')[0][3:] }}")
+            .last()
+            .unwrap()
+            .0,
+        Owner::Template
+    );
 }

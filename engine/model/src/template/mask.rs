@@ -4,7 +4,7 @@
 //! the stand-ins in the plain stretches become the characters they stood for. Nothing else about the text changes, so
 //! ordinary messages get exactly the ids they would get anyway.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 
 use super::TemplateError;
@@ -25,12 +25,16 @@ pub(super) struct Masker {
     begins: HashSet<u64>,
     ends: HashSet<u64>,
     hasher: RandomState,
+    /// Characters of the texts that could otherwise serve as stand-ins.
+    reserved: BTreeSet<char>,
 }
 
 /// Which stand-in means which character, in one prompt.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Masks {
     stand_ins: BTreeMap<char, char>,
+    /// Two more characters that occur nowhere in the prompt, to mark places in it.
+    pub(super) marks: [char; 2],
 }
 
 impl Masker {
@@ -38,6 +42,11 @@ impl Masker {
         let texts: Vec<String> = texts.map(str::to_owned).collect();
         let longest_bytes = texts.iter().map(String::len).max().unwrap_or(0);
         let hasher = RandomState::new();
+        let reserved = texts
+            .iter()
+            .flat_map(|text| text.chars())
+            .filter(|&c| c >= '\u{e000}')
+            .collect();
         let (mut begins, mut ends) = (HashSet::new(), HashSet::new());
         for text in &texts {
             for (at, _) in text.char_indices().skip(1) {
@@ -52,6 +61,7 @@ impl Masker {
             begins,
             ends,
             hasher,
+            reserved,
         }
     }
 
@@ -67,10 +77,16 @@ impl Masker {
             .iter()
             .map(|content| self.places(content, find(content)))
             .collect();
-        let mut masks = Masks::default();
         let mut stand_in_of: BTreeMap<char, char> = BTreeMap::new();
-        let is_free = |c: &char| !contents.iter().chain(others).any(|text| text.contains(*c));
+        let is_free = |c: &char| {
+            !self.reserved.contains(c) && !contents.iter().chain(others).any(|text| text.contains(*c))
+        };
         let mut free = stand_ins().filter(is_free);
+        let mut fresh = || free.next().ok_or(TemplateError::NoStandIn);
+        let mut masks = Masks {
+            stand_ins: BTreeMap::new(),
+            marks: [fresh()?, fresh()?],
+        };
         let mut masked = Vec::with_capacity(contents.len());
         for (content, places) in contents.iter().zip(&places) {
             let mut text = String::with_capacity(content.len() + 2 * places.len());
@@ -83,7 +99,7 @@ impl Masker {
                 let stand_in = match stand_in_of.get(&c) {
                     Some(&known) => known,
                     None => {
-                        let fresh = free.next().ok_or(TemplateError::NoStandIn)?;
+                        let fresh = fresh()?;
                         stand_in_of.insert(c, fresh);
                         masks.stand_ins.insert(fresh, c);
                         fresh
@@ -189,10 +205,18 @@ mod tests {
     }
 
     #[test]
+    fn a_control_token_of_a_noncharacter_is_no_stand_in() {
+        let (masked, _) = Masker::new(["\u{fdd0}", "<s>"].into_iter())
+            .mask(&["<s>"], |_| vec![0], &[])
+            .unwrap();
+        assert!(!masked[0].contains('\u{fdd0}') && masked[0].ends_with("s>"));
+    }
+
+    #[test]
     fn a_message_full_of_noncharacters_gets_other_stand_ins() {
         let all: String = ('\u{fdd0}'..='\u{fdef}').chain("<s>".chars()).collect();
         let (masked, masks) = mask(&[&all]);
-        assert!(masked[0].contains('\u{e000}'));
+        assert!(masked[0].contains('\u{e002}'));
         assert_eq!(masks.unmask(&masked[0]).as_deref(), Some(all.as_str()));
     }
 }

@@ -4,15 +4,17 @@
 mod fallback;
 mod jinja;
 mod mask;
+mod parts;
 
 use std::sync::Arc;
 
 use minijinja::{Environment, Value};
 
 use crate::gguf::Gguf;
-use crate::tokenizer::{TokenId, Tokenizer};
+use crate::tokenizer::{Specials, TokenId, Tokenizer};
 use jinja::Refusal;
 use mask::Masker;
+pub use parts::{Owner, PartedMessage, Stretch};
 
 /// Who says a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -191,7 +193,12 @@ impl ChatTemplate {
         options: &TemplateOptions,
     ) -> Result<String, TemplateError> {
         let contents: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
-        self.render_with(tokenizer, messages, &contents, options)
+        self.render_with(
+            tokenizer,
+            messages.iter().map(|message| message.role),
+            &contents,
+            options,
+        )
     }
 
     /// The prompt's tokens. The template's control tokens are recognised; nothing in a message's content is, even when
@@ -210,12 +217,21 @@ impl ChatTemplate {
             self.masker
                 .mask(&contents, |text| tokenizer.steering_places(text), &[&self.source])?;
         let masked: Vec<&str> = masked.iter().map(String::as_str).collect();
-        let prompt = self.render_with(tokenizer, messages, &masked, options)?;
-        let mut ids = tokenizer.encode_masked(&prompt, &|text| masks.unmask(text));
-        if let Some(bos) = tokenizer
-            .bos()
-            .filter(|&bos| tokenizer.adds_bos() && ids.first() != Some(&bos))
-        {
+        let prompt = self.render_with(
+            tokenizer,
+            messages.iter().map(|message| message.role),
+            &masked,
+            options,
+        )?;
+        let mut ids = Vec::with_capacity(prompt.len() / 3);
+        tokenizer.encode_stretch(
+            &prompt,
+            Specials::Parse,
+            true,
+            &|text| masks.unmask(text),
+            &mut ids,
+        );
+        if let Some(bos) = missing_bos(tokenizer, ids.first()) {
             ids.insert(0, bos);
         }
         Ok(ids)
@@ -224,15 +240,14 @@ impl ChatTemplate {
     fn render_with(
         &self,
         tokenizer: &Tokenizer,
-        messages: &[Message],
+        roles: impl Iterator<Item = Role>,
         contents: &[&str],
         options: &TemplateOptions,
     ) -> Result<String, TemplateError> {
         let text_of = |id: Option<TokenId>| id.and_then(|id| tokenizer.token_text(id)).unwrap_or_default();
-        let listed: Vec<Value> = messages
-            .iter()
+        let listed: Vec<Value> = roles
             .zip(contents)
-            .map(|(message, content)| minijinja::context! { role => message.role.as_str(), content => *content })
+            .map(|(role, content)| minijinja::context! { role => role.as_str(), content => *content })
             .collect();
         let mut context = minijinja::context! {
             messages => listed,
@@ -255,6 +270,13 @@ impl ChatTemplate {
             .map_err(|error| explain(&error))?;
         template.render(context).map_err(|error| explain(&error))
     }
+}
+
+/// The beginning-of-text token, when the model wants it and the prompt does not begin with it.
+fn missing_bos(tokenizer: &Tokenizer, first: Option<&TokenId>) -> Option<TokenId> {
+    tokenizer
+        .bos()
+        .filter(|bos| tokenizer.adds_bos() && first != Some(bos))
 }
 
 /// Tells the template's own refusal from its faults.

@@ -142,18 +142,12 @@ impl Tokenizer {
     }
 
     fn encode_into(&self, text: &str, specials: Specials, ids: &mut Vec<TokenId>) {
-        self.encode_fragments(text, specials, true, &|_| None, ids);
+        self.encode_stretch(text, specials, true, &|_| None, ids);
     }
 
-    /// The tokens of a prompt that a template wrote, in which `unmask` gives the plain text of stretches that hide
-    /// something from being recognised (`None` where nothing is hidden).
-    pub(crate) fn encode_masked(&self, text: &str, unmask: &dyn Fn(&str) -> Option<String>) -> Vec<TokenId> {
-        let mut ids = Vec::with_capacity(text.len() / 3);
-        self.encode_fragments(text, Specials::Parse, true, unmask, &mut ids);
-        ids
-    }
-
-    fn encode_fragments(
+    /// Appends the tokens of a stretch of a prompt. `after_special` says whether it begins the prompt or follows a special
+    /// token; `unmask` gives the plain text of what hides something from being recognised (`None`: nothing is hidden).
+    pub(crate) fn encode_stretch(
         &self,
         text: &str,
         specials: Specials,
@@ -171,7 +165,7 @@ impl Tokenizer {
                 Fragment::Text(text) => {
                     match (unmask(text), &self.encoder) {
                         (Some(plain), _) => {
-                            self.encode_fragments(&plain, Specials::AsText, after_special, &|_| None, ids);
+                            self.encode_stretch(&plain, Specials::AsText, after_special, &|_| None, ids);
                         }
                         (None, Encoder::Bpe(bpe)) => bpe.encode(&self.vocab, text, &mut scratch, ids),
                         (None, Encoder::Spm(spm)) => {
