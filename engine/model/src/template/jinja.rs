@@ -121,6 +121,58 @@ mod tests {
     }
 
     #[test]
+    fn the_constructs_that_chat_templates_use_are_there() {
+        for (source, expected) in [
+            (
+                "{% macro turn(who, what='-') %}[{{ who }}:{{ what }}]{% endmacro %}{{ turn('a') }}{{ turn('b', what='c') }}",
+                "[a:-][b:c]",
+            ),
+            (
+                "{% set ns = namespace(n=0) %}{% for i in [1, 2] %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }}",
+                "3",
+            ),
+            (
+                "{{ [1, 2, 3][1:] | length }}{{ [1, 2, 3][::-1][0] }}{{ 'abc'[-1] }}",
+                "23c",
+            ),
+            (
+                "{% if x is string and x is not mapping and x is defined and y is not defined %}yes{% endif %}",
+                "yes",
+            ),
+            (
+                "{{ {'k': 1}.get('k') }}{% for k, v in {'a': 2}.items() %}{{ k ~ v }}{% endfor %}",
+                "1a2",
+            ),
+            (
+                "{{ [{'r': 'a'}, {'r': 'b'}] | selectattr('r', 'equalto', 'b') | list | length }}",
+                "1",
+            ),
+            (
+                "{{ [{'r': 'a'}, {'r': 'b'}] | map(attribute='r') | join(',') }}",
+                "a,b",
+            ),
+            (
+                "{% for i in [1, 2, 3] %}{% if loop.first %}f{% elif loop.last %}l{% else %}{{ loop.index0 % 2 }}{% endif %}{% endfor %}",
+                "f1l",
+            ),
+            (
+                "{{ 'a\\nb'.split('\\n')[-1].lstrip('x').rstrip().title() }}{{ ' z' | trim | upper }}",
+                "BZ",
+            ),
+            (
+                "{% set t = none %}{{ 'none' if t is none else 'some' }}{{ (t or 'z') }}{{ 'a' in 'abc' and 'd' not in 'abc' }}",
+                "nonezTrue",
+            ),
+            (
+                "{{ '%s-%s' | format('a', 'b') }}{{ 'aXa'.replace('X', 'b') }}{{ 'ab'.endswith('b') }}",
+                "a-babaTrue",
+            ),
+        ] {
+            assert_eq!(render(source), expected, "{source}");
+        }
+    }
+
+    #[test]
     fn json_is_written_as_python_writes_it() {
         assert_eq!(
             render("{{ {'a': [1, x], 'b': none} | tojson }}"),

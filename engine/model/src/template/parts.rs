@@ -125,7 +125,7 @@ impl ChatTemplate {
 
 /// Joins a message's parts with marks between them: `open number close` before a part, `open close` after the last.
 /// White space at the message's ends stays outside, so that a template that trims still finds it.
-fn mark<'a>(parts: &mut dyn Iterator<Item = (usize, &'a String)>, [open, close]: [char; 2]) -> String {
+fn mark(parts: &mut dyn Iterator<Item = (usize, &String)>, [open, close]: [char; 2]) -> String {
     let parts: Vec<(usize, &str)> = parts.map(|(number, text)| (number, text.as_str())).collect();
     let mut content = String::new();
     let Some(last) = parts.iter().rposition(|(_, text)| !text.trim().is_empty()) else {
