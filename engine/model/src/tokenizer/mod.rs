@@ -124,7 +124,8 @@ impl Tokenizer {
         })
     }
 
-    /// The tokens of `text` alone: nothing is put before or after it.
+    /// The tokens of `text` alone: nothing is put before or after it. Bytes for which the vocabulary has no token are
+    /// left out (SmolLM2 lacks six control characters, U+0004 for one).
     pub fn encode(&self, text: &str, specials: Specials) -> Vec<TokenId> {
         let mut ids = Vec::with_capacity(text.len() / 3);
         self.encode_into(text, specials, &mut ids);

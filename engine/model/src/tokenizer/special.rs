@@ -17,6 +17,9 @@ pub enum Specials {
     AsText,
 }
 
+/// Longer texts are not looked for: no model has any, and a hostile file could make the search expensive.
+const LONGEST_BYTES: usize = 256;
+
 /// Texts that end an answer in one model family or another.
 const END_TEXTS: [&str; 22] = [
     "<|eot_id|>",
@@ -183,9 +186,11 @@ impl SpecialTokens {
         ends.dedup();
         settle_exceptions(vocab, &mut ends);
 
-        let ids: Vec<TokenId> = (0..size as TokenId)
-            .filter(|&id| matches!(vocab.kind(id), Kind::Control | Kind::UserDefined | Kind::Unknown))
-            .collect();
+        let is_special = |id: &TokenId| {
+            matches!(vocab.kind(*id), Kind::Control | Kind::UserDefined | Kind::Unknown)
+                && vocab.text(*id).is_some_and(|text| text.len() <= LONGEST_BYTES)
+        };
+        let ids: Vec<TokenId> = (0..size as TokenId).filter(is_special).collect();
         let finder = match ids.is_empty() {
             true => None,
             false => Some(
