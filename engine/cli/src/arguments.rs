@@ -145,7 +145,7 @@ pub struct AnswerArguments {
     /// End the answer before this text (repeatable)
     #[arg(long, value_name = "TEXT", value_parser = not_empty)]
     pub stop: Vec<String>,
-    /// 0 always takes the likeliest word, higher is freer
+    /// 0 always takes the likeliest token, higher is freer [default: chat 0.7, ask 0]
     #[arg(long, value_name = "T", value_parser = temperature, allow_negative_numbers = true)]
     pub temperature: Option<f32>,
     /// The same as --temperature 0
@@ -160,9 +160,9 @@ pub struct AnswerArguments {
     /// Leave out tokens less likely than this share of the likeliest; 0 for none
     #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = probability, allow_negative_numbers = true)]
     pub min_p: f32,
-    /// Make tokens of the recent text less likely; 1 is off
-    #[arg(long, value_name = "R", default_value_t = 1.1, value_parser = penalty, allow_negative_numbers = true)]
-    pub repetition_penalty: f32,
+    /// Make tokens of the recent text less likely; 1 is off [default: chat 1.1, ask 1]
+    #[arg(long, value_name = "R", value_parser = penalty, allow_negative_numbers = true)]
+    pub repetition_penalty: Option<f32>,
     /// The same seed gives the same answer
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -171,24 +171,30 @@ pub struct AnswerArguments {
     pub quiet: bool,
 }
 
+/// What differs between commands.
+pub struct SamplingDefaults {
+    pub temperature: f32,
+    pub repetition_penalty: f32,
+}
+
 /// Tokens the repetition penalty looks back on.
 const REPETITION_WINDOW_TOKENS: usize = 64;
 const MAX_TOKENS: usize = 1024;
 
 impl AnswerArguments {
-    /// The engine's form of these; `temperature` is the command's own default.
-    pub fn generate_options(&self, temperature: f32) -> GenerateOptions {
+    /// The engine's form of these; what was not said takes the command's default.
+    pub fn generate_options(&self, defaults: &SamplingDefaults) -> GenerateOptions {
         GenerateOptions {
             sampling: SamplingOptions {
                 temperature: if self.greedy {
                     0.0
                 } else {
-                    self.temperature.unwrap_or(temperature)
+                    self.temperature.unwrap_or(defaults.temperature)
                 },
                 top_k: self.top_k,
                 top_p: self.top_p,
                 min_p: self.min_p,
-                repetition_penalty: self.repetition_penalty,
+                repetition_penalty: self.repetition_penalty.unwrap_or(defaults.repetition_penalty),
                 repetition_window: REPETITION_WINDOW_TOKENS,
                 seed: self.seed,
             },

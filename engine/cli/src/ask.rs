@@ -6,7 +6,7 @@ use reprise_engine::StopReason;
 use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
 use reprise_model::template::{Message, Role};
 
-use crate::arguments::AskArguments;
+use crate::arguments::{AskArguments, SamplingDefaults};
 use crate::catalogue;
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, footer, note};
@@ -14,8 +14,11 @@ use crate::session::Session;
 
 /// Without --passages-tokens no more is used: small models lose the thread, and reading takes its time.
 const PASSAGES_TOKENS: usize = 3000;
-/// Facts are asked for, not inventions.
-const TEMPERATURE: f32 = 0.0;
+/// Facts are asked for, in the words of the document: no inventions, and no penalty for repeating it.
+const DEFAULTS: SamplingDefaults = SamplingDefaults {
+    temperature: 0.0,
+    repetition_penalty: 1.0,
+};
 
 pub fn run(arguments: &AskArguments) -> Outcome {
     let Some((question, files)) = arguments.files_and_question.split_last() else {
@@ -41,7 +44,7 @@ pub fn run(arguments: &AskArguments) -> Outcome {
     }
     let model = catalogue::resolve(arguments.model.model.as_deref())?;
     let mut session = Session::load(&model, &arguments.model.load_options(), quiet)?;
-    let options = arguments.answer.generate_options(TEMPERATURE);
+    let options = arguments.answer.generate_options(&DEFAULTS);
 
     let selection = {
         let count = |text: &str| session.count(text);
@@ -153,10 +156,10 @@ mod tests {
             used(&all, 2),
             format!("[using all 2 documents, {} tokens]", all.tokens())
         );
-        let some = select("paragraph 7 and 8", &passages, 40, &words).unwrap();
+        let some = select("paragraph 7 and 8", &passages, 25, &words).unwrap();
         assert_eq!(
             used(&some, 2),
-            "[using 2 of 6 passages, 30 tokens: a.md: lines 13-17; b.md: lines 13-17]"
+            "[using 2 of 10 passages, 22 tokens: a.md: lines 13-15; b.md: lines 13-15]"
         );
         let none = select("zebra", &passages, 20, &words).unwrap();
         assert!(used(&none, 2).contains("no word of the question is in the documents"));

@@ -15,13 +15,33 @@ fn a_chat_keeps_its_turns_and_reads_only_what_is_new() {
         saved.display()
     );
     let mut command = reprise(home.path());
-    command.args(["chat", "--greedy", "--max-tokens", "8", "--threads", "1", "--system", "Be brief."]);
+    command.args([
+        "chat",
+        "--greedy",
+        "--max-tokens",
+        "8",
+        "--threads",
+        "1",
+        "--system",
+        "Be brief.",
+    ]);
     let run = run(&mut command, &input);
-    assert_eq!(run.code, Some(1), "a failed command is told by the exit code: {run:?}");
+    assert_eq!(
+        run.code,
+        Some(1),
+        "a failed command is told by the exit code: {run:?}"
+    );
     assert_eq!(run.err.matches("error: ").count(), 2, "{run:?}");
-    assert!(run.err.contains("exists already") && run.err.contains("there is no command /sing"), "{run:?}");
+    assert!(
+        run.err.contains("exists already") && run.err.contains("there is no command /sing"),
+        "{run:?}"
+    );
 
-    let footers: Vec<&str> = run.err.lines().filter(|line| line.contains("prompt tokens reused")).collect();
+    let footers: Vec<&str> = run
+        .err
+        .lines()
+        .filter(|line| line.contains("prompt tokens reused"))
+        .collect();
     let reused = |line: &str| -> usize {
         let part = line.split(" | ").find(|part| part.contains("reused")).unwrap();
         part.split(' ').next().unwrap().replace(',', "").parse().unwrap()
@@ -31,25 +51,57 @@ fn a_chat_keeps_its_turns_and_reads_only_what_is_new() {
     assert!(reused(footers[1]) > 10, "{footers:?}");
 
     let chat = fs::read_to_string(saved).unwrap();
-    assert!(chat.contains("## System\n\nBe brief.\n") && chat.contains("## You\n\nName \nanother.\n"), "{chat}");
+    assert!(
+        chat.contains("## System\n\nBe brief.\n") && chat.contains("## You\n\nName \nanother.\n"),
+        "{chat}"
+    );
     assert_eq!(chat.matches("## You").count(), 2);
-    assert!(run.err.contains("window") && run.err.contains("a new chat begins") && run.err.contains("/regenerate"));
+    assert!(
+        run.err.contains("window")
+            && run.err.contains("a new chat begins")
+            && run.err.contains("/regenerate")
+    );
 }
 
 #[test]
 fn regenerating_with_a_seed_gives_another_answer() {
     let home = folder();
     let mut command = reprise(home.path());
-    command.args(["chat", "--seed", "1", "--temperature", "1.5", "--max-tokens", "16", "--threads", "1", "-q"]);
+    command.args([
+        "chat",
+        "--seed",
+        "1",
+        "--temperature",
+        "1.5",
+        "--max-tokens",
+        "16",
+        "--threads",
+        "1",
+        "-q",
+    ]);
     let run = run(&mut command, "/regenerate\nTell me a story.\n/regenerate\n");
     assert!(run.err.contains("there is no answer yet"), "{run:?}");
     let story = || {
         let mut command = reprise(home.path());
-        command.args(["chat", "--seed", "1", "--temperature", "1.5", "--max-tokens", "16", "--threads", "1", "-q"]);
+        command.args([
+            "chat",
+            "--seed",
+            "1",
+            "--temperature",
+            "1.5",
+            "--max-tokens",
+            "16",
+            "--threads",
+            "1",
+            "-q",
+        ]);
         common::run(&mut command, "Tell me a story.\n").out
     };
     let first = story();
-    assert!(run.out.starts_with(&first) && run.out.len() > first.len(), "{run:?}");
+    assert!(
+        run.out.starts_with(&first) && run.out.len() > first.len(),
+        "{run:?}"
+    );
     assert_ne!(run.out[first.len()..], first);
 }
 
@@ -57,11 +109,24 @@ fn regenerating_with_a_seed_gives_another_answer() {
 fn a_full_window_drops_the_oldest_turns_and_says_so() {
     let home = folder();
     let mut command = reprise(home.path());
-    command.args(["chat", "--greedy", "--max-tokens", "8", "--context", "128", "--threads", "1"]);
+    command.args([
+        "chat",
+        "--greedy",
+        "--max-tokens",
+        "8",
+        "--context",
+        "128",
+        "--threads",
+        "1",
+    ]);
     let turn = "Please tell me once more what the weather in the mountains is like in the spring, and why that is so.\n";
     let run = run(&mut command, &turn.repeat(5));
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.err.contains("the window of 128 tokens is full: the model no longer sees the 1 oldest turn"), "{run:?}");
+    assert!(
+        run.err
+            .contains("the window of 128 tokens is full: the model no longer sees the 1 oldest turn"),
+        "{run:?}"
+    );
     assert_eq!(run.err.matches("first token after").count(), 5, "{run:?}");
 }
 
@@ -83,10 +148,17 @@ fn control_c_stops_the_answer_and_the_chat_goes_on() {
     let mut out = chat.stdout.take().unwrap();
     let mut err = BufReader::new(chat.stderr.take().unwrap());
 
-    writeln!(input, "Write a very long story about a lighthouse and the people of its island, chapter by chapter.").unwrap();
+    writeln!(
+        input,
+        "Write a very long story about a lighthouse and the people of its island, chapter by chapter."
+    )
+    .unwrap();
     // The answer has begun once there is a first byte of it.
     out.read_exact(&mut [0]).unwrap();
-    let sent = Command::new("kill").args(["-INT", &chat.id().to_string()]).status().unwrap();
+    let sent = Command::new("kill")
+        .args(["-INT", &chat.id().to_string()])
+        .status()
+        .unwrap();
     assert!(sent.success());
     let mut footer = String::new();
     err.read_line(&mut footer).unwrap();

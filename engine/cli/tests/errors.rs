@@ -15,12 +15,33 @@ fn chat_with(file: &Path) -> common::Run {
 
 #[test]
 fn a_missing_model_is_named_with_the_way_to_get_one() {
-    assert_fails(&run_args(&["chat", "-m", "/nowhere/a.gguf"]), 1, &["/nowhere/a.gguf", "reprise models list"]);
+    assert_fails(
+        &run_args(&["chat", "-m", "/nowhere/a.gguf"]),
+        1,
+        &["/nowhere/a.gguf", "reprise models list"],
+    );
     let empty = folder();
-    let run = run(reprise(empty.path()).env("REPRISE_MODELS", empty.path()).arg("chat"), "");
+    let run = run(
+        reprise(empty.path())
+            .env("REPRISE_MODELS", empty.path())
+            .arg("chat"),
+        "",
+    );
     assert_fails(&run, 1, &["smollm2-135m is not here yet", "reprise models fetch"]);
-    let run = common::run(reprise(empty.path()).env("REPRISE_MODELS", empty.path()).args(["chat", "-m", "qwen3-4b"]), "");
-    assert_fails(&run, 1, &["download Qwen3-4B-Q4_K_M.gguf from https://", "reprise models add"]);
+    let run = common::run(
+        reprise(empty.path())
+            .env("REPRISE_MODELS", empty.path())
+            .args(["chat", "-m", "qwen3-4b"]),
+        "",
+    );
+    assert_fails(
+        &run,
+        1,
+        &[
+            "download Qwen3-4B-Q4_K_M.gguf from https://",
+            "reprise models add",
+        ],
+    );
 }
 
 #[test]
@@ -36,7 +57,11 @@ fn files_that_are_no_usable_model_are_told_apart() {
     let whole = fs::read(default_model()).unwrap();
     for end in [20, 5_000, 3_000_000, whole.len() - 1] {
         fs::write(&file, &whole[..end]).unwrap();
-        assert_fails(&chat_with(&file), 1, &["model.gguf", "cut short", "download it again"]);
+        assert_fails(
+            &chat_with(&file),
+            1,
+            &["model.gguf", "cut short", "download it again"],
+        );
     }
 }
 
@@ -56,7 +81,11 @@ fn an_unknown_architecture_is_named_with_the_known_ones() {
     let folder = folder();
     let file = folder.path().join("sea.gguf");
     fs::write(&file, gguf).unwrap();
-    assert_fails(&chat_with(&file), 1, &["seahorse", "llama", "qwen2", "qwen3", "gemma3"]);
+    assert_fails(
+        &chat_with(&file),
+        1,
+        &["seahorse", "llama", "qwen2", "qwen3", "gemma3"],
+    );
 }
 
 fn pdf(password: Option<&str>) -> Vec<u8> {
@@ -104,9 +133,21 @@ fn documents_without_text_say_why() {
     ask("blank.pdf", &pdf(None), &["no text", "scanned or empty"]);
     ask("cut.pdf", &pdf(None)[..200], &["broken or cut short"]);
     ask("empty.txt", b"", &["is empty"]);
-    ask("letter.docx", b"PK\x03\x04", &["a Word document", "known kinds: PDF, HTML, Markdown, plain text"]);
-    ask("noise.bin", &[0, 159, 146, 150, 0, 1, 2], &["a binary file", "known kinds"]);
-    assert_fails(&run_args(&["ask", "/nowhere.pdf", "What is it?"]), 1, &["/nowhere.pdf", "No such file"]);
+    ask(
+        "letter.docx",
+        b"PK\x03\x04",
+        &["a Word document", "known kinds: PDF, HTML, Markdown, plain text"],
+    );
+    ask(
+        "noise.bin",
+        &[0, 159, 146, 150, 0, 1, 2],
+        &["a binary file", "known kinds"],
+    );
+    assert_fails(
+        &run_args(&["ask", "/nowhere.pdf", "What is it?"]),
+        1,
+        &["/nowhere.pdf", "No such file"],
+    );
     assert_fails(&run_args(&["ask", "/", "What is it?"]), 1, &["folder"]);
 }
 
@@ -114,12 +155,27 @@ fn documents_without_text_say_why() {
 fn a_prompt_longer_than_the_window_says_by_how_much() {
     let home = folder();
     let long = "word ".repeat(300);
-    let run = run(reprise(home.path()).args(["chat", "--context", "64", "--threads", "1"]), &long);
-    assert_fails(&run, 1, &["the prompt has", "more than the window of", "--context"]);
+    let run = run(
+        reprise(home.path()).args(["chat", "--context", "64", "--threads", "1"]),
+        &long,
+    );
+    assert_fails(
+        &run,
+        1,
+        &["the prompt has", "more than the window of", "--context"],
+    );
 
     let document = common::repository().join("assets/handbook.md");
     let mut ask = reprise(home.path());
-    ask.arg("ask").arg(&document).args(["Who?", "--context", "128", "--passages-tokens", "2000", "--threads", "1"]);
+    ask.arg("ask").arg(&document).args([
+        "Who?",
+        "--context",
+        "128",
+        "--passages-tokens",
+        "2000",
+        "--threads",
+        "1",
+    ]);
     let run = common::run(&mut ask, "");
     assert_fails(&run, 1, &["the prompt has", "more than the window of"]);
 }
@@ -130,7 +186,11 @@ fn unknown_options_and_values_out_of_range_are_wrong_use() {
     assert_fails(&run_args(&["sing"]), 2, &["sing"]);
     assert_fails(&run_args(&["ask", "only-a-file.md"]), 2, &["QUESTION"]);
     assert_fails(&run_args(&["ask", "a.md", " "]), 2, &["question is empty"]);
-    assert_fails(&run_args(&["ask", "a.md", "/etc/passwd"]), 2, &["is a file", "the question comes last"]);
+    assert_fails(
+        &run_args(&["ask", "a.md", "/etc/passwd"]),
+        2,
+        &["is a file", "the question comes last"],
+    );
     for (option, value, words) in [
         ("--temperature", "-1", "a number from 0 to 10"),
         ("--temperature", "warm", "a number from 0 to 10"),
@@ -145,7 +205,11 @@ fn unknown_options_and_values_out_of_range_are_wrong_use() {
     ] {
         assert_fails(&run_args(&["chat", option, value]), 2, &[option, words]);
     }
-    assert_fails(&run_args(&["chat", "--greedy", "--temperature", "1"]), 2, &["cannot be used with"]);
+    assert_fails(
+        &run_args(&["chat", "--greedy", "--temperature", "1"]),
+        2,
+        &["cannot be used with"],
+    );
     assert_eq!(run_args::<&str>(&[]).code, Some(2));
     assert_eq!(run_args(&["--help"]).code, Some(0));
 }
@@ -157,14 +221,33 @@ fn model_names_are_checked() {
     let models = |args: &[&str]| run(reprise(home.path()).arg("models").args(args), "");
     let file = model.to_str().unwrap();
     assert_fails(&models(&["path", "nothing"]), 1, &["no model is named nothing"]);
-    assert_fails(&models(&["remove", "nothing"]), 1, &["no added model is named nothing"]);
+    assert_fails(
+        &models(&["remove", "nothing"]),
+        1,
+        &["no added model is named nothing"],
+    );
     assert_fails(&models(&["fetch", "nothing"]), 1, &["no model is named nothing"]);
-    assert_fails(&models(&["add", "/nowhere.gguf"]), 1, &["/nowhere.gguf", "no such file"]);
-    assert_fails(&models(&["add", file, "--name", "qwen3-4b"]), 1, &["qwen3-4b is taken"]);
+    assert_fails(
+        &models(&["add", "/nowhere.gguf"]),
+        1,
+        &["/nowhere.gguf", "no such file"],
+    );
+    assert_fails(
+        &models(&["add", file, "--name", "qwen3-4b"]),
+        1,
+        &["qwen3-4b is taken"],
+    );
     assert_fails(&models(&["add", file, "--name", "a b"]), 1, &["cannot be a name"]);
     assert_eq!(models(&["add", file, "--name", "mine"]).code, Some(0));
-    assert_eq!(models(&["add", file, "--name", "mine"]).code, Some(0), "the same again is no fault");
-    assert_eq!(models(&["path", "mine"]).out.trim(), model.canonicalize().unwrap().to_str().unwrap());
+    assert_eq!(
+        models(&["add", file, "--name", "mine"]).code,
+        Some(0),
+        "the same again is no fault"
+    );
+    assert_eq!(
+        models(&["path", "mine"]).out.trim(),
+        model.canonicalize().unwrap().to_str().unwrap()
+    );
     assert!(models(&["list"]).out.contains("mine"));
     assert_eq!(models(&["remove", "mine"]).code, Some(0));
     fs::write(home.path().join("models.toml"), "model = 7").unwrap();
@@ -177,15 +260,26 @@ fn a_full_disk_is_said_in_words() {
     use std::process::{Command, Stdio};
 
     let home = folder();
-    let run = run(reprise(home.path()).args(["chat", "--threads", "1"]), "/save /dev/full\n");
+    let run = run(
+        reprise(home.path()).args(["chat", "--threads", "1"]),
+        "/save /dev/full\n",
+    );
     assert_fails(&run, 1, &["cannot save to /dev/full", "no space left"]);
 
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let child = reprise(home.path()).args(["models", "list"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    let child = reprise(home.path())
+        .args(["models", "list"])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let done = child.wait_with_output().unwrap();
     let err = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(1));
-    assert!(err.contains("error: cannot write the output: no space left"), "{err}");
+    assert!(
+        err.contains("error: cannot write the output: no space left"),
+        "{err}"
+    );
 
     // A disk of one page, full before the list of models is written to it; only root may mount it.
     let script = "mount -t tmpfs -o size=4k tmpfs \"$REPRISE_HOME\" || exit 77
@@ -197,9 +291,14 @@ fn a_full_disk_is_said_in_words() {
         .env("REPRISE_HOME", home.path())
         .output();
     match done {
-        Ok(done) if done.status.code() == Some(1) && String::from_utf8_lossy(&done.stderr).contains("error: ") => {
+        Ok(done)
+            if done.status.code() == Some(1) && String::from_utf8_lossy(&done.stderr).contains("error: ") =>
+        {
             let err = String::from_utf8(done.stderr).unwrap();
-            assert!(err.contains("models.toml: no space left") && !err.contains("panicked"), "{err}");
+            assert!(
+                err.contains("models.toml: no space left") && !err.contains("panicked"),
+                "{err}"
+            );
         }
         other => eprintln!("skipped: no disk can be mounted here ({other:?})"),
     }

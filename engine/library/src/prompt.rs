@@ -3,8 +3,8 @@
 use crate::select::Selection;
 
 /// What the model is told before a question about documents. Short, because small models lose the thread of long ones.
-pub const SYSTEM: &str = "Answer the question from the passages. Use nothing else. \
-If the passages do not hold the answer, say that the document does not say.";
+pub const SYSTEM: &str = "You answer questions about documents. Use only the passages given by the user. \
+If they do not give the answer, say that it is not in the document.";
 
 /// A prompt for the model's chat template.
 #[derive(Debug, Clone, PartialEq, Eq)]

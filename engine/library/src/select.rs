@@ -14,6 +14,9 @@ use crate::{TokenCounter, terms};
 
 /// Working memory of the index while it is built.
 const INDEX_BYTES: usize = 32 << 20;
+/// Passages that score less than this share of the best one share only common words with the question; they would
+/// distract the model.
+const LEAST_SCORE_SHARE: f32 = 0.25;
 const ANALYZER: &str = "terms";
 
 /// The passages chosen for a question.
@@ -97,7 +100,7 @@ pub fn select(
     })
 }
 
-/// Indices of the passages that share terms with the question, best first.
+/// Indices of the passages that answer to the question's terms, best first.
 fn rank(question: &str, passages: &[Passage]) -> Result<Vec<usize>, LibraryError> {
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default()
@@ -135,10 +138,9 @@ fn rank(question: &str, passages: &[Passage]) -> Result<Vec<usize>, LibraryError
     let searcher = index.reader()?.searcher();
     let collector = TopDocs::with_limit(passages.len()).order_by_score();
     let found = searcher.search(&BooleanQuery::new(clauses), &collector)?;
-    Ok(found
-        .into_iter()
-        .map(|(_, address)| address.doc_id as usize)
-        .collect())
+    let least = found.first().map_or(0.0, |(best, _)| best * LEAST_SCORE_SHARE);
+    let ranked = found.into_iter().take_while(|(score, _)| *score >= least);
+    Ok(ranked.map(|(_, address)| address.doc_id as usize).collect())
 }
 
 /// The start of a passage, cut between words so that it fits.

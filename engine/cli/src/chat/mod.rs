@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use reprise_engine::{Answer, GenerateOptions};
 
-use crate::arguments::ChatArguments;
+use crate::arguments::{ChatArguments, SamplingDefaults};
 use crate::catalogue;
 use crate::failure::{Failure, Outcome, system_words};
 use crate::output::{counted, decode_rate, footer, note, with_commas};
@@ -20,7 +20,11 @@ use command::{Command, HELP};
 use conversation::Conversation;
 use input::{Input, Read};
 
-const TEMPERATURE: f32 = 0.7;
+/// Lively, and without the loops that small models fall into.
+const DEFAULTS: SamplingDefaults = SamplingDefaults {
+    temperature: 0.7,
+    repetition_penalty: 1.1,
+};
 
 pub fn run(arguments: &ChatArguments) -> Outcome {
     let model = catalogue::resolve(arguments.model.model.as_deref())?;
@@ -36,7 +40,7 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
             counted(info.context_tokens, "token")
         ));
     }
-    let options = arguments.answer.generate_options(TEMPERATURE);
+    let options = arguments.answer.generate_options(&DEFAULTS);
     let conversation = Conversation::new(arguments.system.clone());
     let mut chat = Chat {
         session,

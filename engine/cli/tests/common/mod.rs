@@ -7,15 +7,25 @@ use std::process::{Command, Stdio};
 
 /// The folder of model files: as the program finds it, without a home of the test's own.
 pub fn models() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let cache = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    set("REPRISE_MODELS").or_else(|| cache.map(|cache| cache.join("reprise/models"))).expect("HOME or REPRISE_MODELS")
+    set("REPRISE_MODELS")
+        .or_else(|| cache.map(|cache| cache.join("reprise/models")))
+        .expect("HOME or REPRISE_MODELS")
 }
 
 /// The default model's file. Every machine that tests has it.
 pub fn default_model() -> PathBuf {
     let file = models().join("SmolLM2-135M-Instruct.Q4_1.gguf");
-    assert!(file.is_file(), "the default model is missing at {}; ./test and models/fetch bring it", file.display());
+    assert!(
+        file.is_file(),
+        "the default model is missing at {}; ./test and models/fetch bring it",
+        file.display()
+    );
     file
 }
 
@@ -31,7 +41,10 @@ pub fn folder() -> tempfile::TempDir {
 /// `reprise` with its own data folder, so that no test touches the person's.
 pub fn reprise(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reprise"));
-    command.env("REPRISE_HOME", home).env("REPRISE_MODELS", models()).stdin(Stdio::null());
+    command
+        .env("REPRISE_HOME", home)
+        .env("REPRISE_MODELS", models())
+        .stdin(Stdio::null());
     command
 }
 
@@ -44,12 +57,21 @@ pub struct Run {
 
 /// Runs to the end, with `input` on standard input.
 pub fn run(command: &mut Command, input: &str) -> Run {
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     // A program that fails early does not read its input.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let done = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let run = Run { code: done.status.code(), out: text(done.stdout), err: text(done.stderr) };
+    let run = Run {
+        code: done.status.code(),
+        out: text(done.stdout),
+        err: text(done.stderr),
+    };
     assert!(!run.err.contains("panicked"), "{run:?}");
     run
 }
