@@ -32,6 +32,34 @@ pub struct Engine {
     kv: KvMemory,
     /// The tokens whose keys and values are in memory, by position.
     tokens: Vec<TokenId>,
+    work: Work,
+}
+
+/// What one token costs.
+#[derive(Debug, Clone, Copy)]
+pub struct Work {
+    /// Multiplications and additions in the layers' matrices.
+    pub matrix_ops_per_token: f64,
+    /// Bytes of weights that writing a token reads.
+    pub weight_bytes: f64,
+    /// Bytes of keys and values that writing a token reads for each token before it.
+    pub kv_bytes_per_token: f64,
+}
+
+impl Work {
+    fn of(gguf: &Gguf, arch: &Architecture) -> Work {
+        let is_matrix = |name: &str| name.starts_with("blk.") && name.ends_with(".weight");
+        let layers = gguf.tensors().filter(|tensor| is_matrix(tensor.name) && tensor.rows() > 1);
+        let (values, bytes) = layers
+            .fold((0, 0), |(values, bytes), t| (values + t.row_len() * t.rows(), bytes + t.data.len()));
+        let head = gguf.tensor("output.weight").or_else(|| gguf.tensor("token_embd.weight"));
+        let kv: usize = arch.layers.iter().map(|layer| 2 * 2 * layer.kv_heads * layer.head_dim).sum();
+        Work {
+            matrix_ops_per_token: 2.0 * values as f64,
+            weight_bytes: (bytes + head.map_or(0, |head| head.data.len())) as f64,
+            kv_bytes_per_token: kv as f64,
+        }
+    }
 }
 
 /// The part of a request that is measured.
@@ -58,11 +86,12 @@ impl Engine {
             Some(asked) => return Err(EngineError::Window { asked, trained, least: LEAST_CONTEXT_TOKENS }),
         };
         let threads = options.threads.unwrap_or_else(default_threads).max(1);
+        let work = Work::of(&gguf, &arch);
         let info = describe(&gguf, &arch, context_tokens, threads);
         let kv = KvMemory::new(&CpuBackend::kv_shape(&arch), context_tokens);
         let backend = Box::new(CpuBackend::load(Arc::clone(&gguf), arch, threads, context_tokens)?);
         tracing::debug!(backend = backend.name(), bytes = backend.bytes(), "model loaded");
-        Ok(Engine { info, gguf, tokenizer, backend, kv, tokens: Vec::with_capacity(context_tokens) })
+        Ok(Engine { info, gguf, tokenizer, backend, kv, tokens: Vec::with_capacity(context_tokens), work })
     }
 
     /// Facts about the model.
@@ -90,6 +119,11 @@ impl Engine {
     pub fn parts_mut(&mut self) -> (&mut dyn Backend, &mut KvMemory) {
         self.tokens.clear();
         (&mut *self.backend, &mut self.kv)
+    }
+
+    /// What one token costs, for measuring.
+    pub fn work(&self) -> Work {
+        self.work
     }
 
     /// Bytes of weights and scratch, and of keys and values.

@@ -3,9 +3,10 @@ mod api;
 pub mod backend;
 pub mod cpu;
 mod engine;
+pub mod machine;
 mod sampling;
 mod stop;
 
 pub use api::*;
-pub use engine::Engine;
+pub use engine::{Engine, Work};
 pub use sampling::Sampler;

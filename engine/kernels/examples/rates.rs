@@ -11,7 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// CPU seconds this process has used: on a busy machine a steadier measure than the clock on the wall.
 fn cpu_seconds() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the pointer is to a timespec of our own.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
@@ -22,18 +25,39 @@ fn main() {
     let isa = Isa::best();
     println!("level {}, {threads} threads", isa.name());
     for ty in [
-        QuantType::Q4_1, QuantType::Q4_0, QuantType::Q5_0, QuantType::Q4K, QuantType::Q5K, QuantType::Q6K,
-        QuantType::Q8_0, QuantType::F16,
+        QuantType::Q4_1,
+        QuantType::Q4_0,
+        QuantType::Q5_0,
+        QuantType::Q4K,
+        QuantType::Q5K,
+        QuantType::Q6K,
+        QuantType::Q8_0,
+        QuantType::F16,
     ] {
         let mut line = format!("{:6}", ty.name());
-        for (tokens, k, n) in [(512, 576, 1536), (512, 1536, 576), (128, 1536, 1536), (512, 4864, 896), (1, 1536, 24576)] {
+        for (tokens, k, n) in [
+            (512, 576, 1536),
+            (512, 1536, 576),
+            (128, 1536, 1536),
+            (512, 4864, 896),
+            (1, 1536, 24576),
+        ] {
             let k = if ty.block_len() == 256 { k / 256 * 256 } else { k };
-            let data: Vec<u8> = (0..ty.bytes_for(k).unwrap() * n).map(|i| (i * 37 % 101) as u8).collect();
+            let data: Vec<u8> = (0..ty.bytes_for(k).unwrap() * n)
+                .map(|i| (i * 37 % 101) as u8)
+                .collect();
             let mut packing = Packing::new(ty, n, k, &data).unwrap();
             packing.panels().for_each(|panel| panel.pack());
             let weights = packing.finish();
             let x = vec![0.5; tokens * k];
-            let mut activations = Activations::new(tokens, k, Forms { quantised: true, float: true });
+            let mut activations = Activations::new(
+                tokens,
+                k,
+                Forms {
+                    quantised: true,
+                    float: true,
+                },
+            );
             let tiles = activations.begin(tokens, k);
             for tile in 0..tiles.tiles() {
                 let rows = tiles.rows_of(tile);
@@ -43,7 +67,7 @@ fn main() {
             let mut out = vec![0.0; tokens * n];
             let out = Output::new(&mut out, n);
             let mut best = f64::MAX;
-            for _ in 0..5 {
+            for _ in 0..25 {
                 let next = AtomicUsize::new(0);
                 let begin = cpu_seconds();
                 std::thread::scope(|scope| {
@@ -57,7 +81,16 @@ fn main() {
                                 }
                                 // SAFETY: each panel is taken once.
                                 unsafe {
-                                    matmul_panel(isa, &weights, panel, &activations, None, &out, Store::Set, &mut scratch)
+                                    matmul_panel(
+                                        isa,
+                                        &weights,
+                                        panel,
+                                        &activations,
+                                        None,
+                                        &out,
+                                        Store::Set,
+                                        &mut scratch,
+                                    )
                                 };
                             }
                         });
@@ -66,9 +99,15 @@ fn main() {
                 best = best.min((cpu_seconds() - begin) / threads as f64);
             }
             if tokens == 1 {
-                line += &format!("  {tokens}x{k}x{n}: {:5.1} GB/s", weights.bytes() as f64 / best / 1e9);
+                line += &format!(
+                    "  {tokens}x{k}x{n}: {:5.1} GB/s",
+                    weights.bytes() as f64 / best / 1e9
+                );
             } else {
-                line += &format!("  {tokens}x{k}x{n}: {:4.0} G/s", 2.0 * (tokens * k * n) as f64 / best / 1e9);
+                line += &format!(
+                    "  {tokens}x{k}x{n}: {:4.0} G/s",
+                    2.0 * (tokens * k * n) as f64 / best / 1e9
+                );
             }
         }
         println!("{line}");

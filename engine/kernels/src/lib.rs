@@ -8,4 +8,5 @@ pub mod isa;
 pub mod math;
 pub mod matmul;
 pub mod packed;
+pub mod peak;
 pub mod quant;

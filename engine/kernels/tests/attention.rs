@@ -18,14 +18,18 @@ impl KeyValues for Flat {
 }
 
 fn wave(n: usize, step: f32) -> Vec<f32> {
-    (0..n).map(|i| (i as f32 * step).sin() + 0.3 * (i as f32 * step * 7.3).cos()).collect()
+    (0..n)
+        .map(|i| (i as f32 * step).sin() + 0.3 * (i as f32 * step * 7.3).cos())
+        .collect()
 }
 
 fn naive(query: &[f32], position: usize, window: Option<usize>, kv: &Flat) -> Vec<f64> {
     let dim = kv.dim;
     let first = window.map_or(0, |w| (position + 1).saturating_sub(w));
     let score = |j: usize| -> f64 {
-        (0..dim).map(|d| f64::from(query[d]) * f64::from(f16_to_f32(kv.keys[j * dim + d]))).sum()
+        (0..dim)
+            .map(|d| f64::from(query[d]) * f64::from(f16_to_f32(kv.keys[j * dim + d])))
+            .sum()
     };
     let scores: Vec<f64> = (first..=position).map(score).collect();
     let max = scores.iter().copied().fold(f64::MIN, f64::max);
@@ -41,7 +45,11 @@ fn naive(query: &[f32], position: usize, window: Option<usize>, kv: &Flat) -> Ve
 
 fn store(dim: usize, count: usize) -> Flat {
     let half = |v: Vec<f32>| v.into_iter().map(f32_to_f16).collect();
-    Flat { dim, keys: half(wave(count * dim, 0.37)), values: half(wave(count * dim, 0.11)) }
+    Flat {
+        dim,
+        keys: half(wave(count * dim, 0.37)),
+        values: half(wave(count * dim, 0.11)),
+    }
 }
 
 #[test]
@@ -53,8 +61,9 @@ fn blocks_agree_with_the_definition() {
                 let positions: Vec<usize> = (0..tokens * heads).map(|row| start + row / heads).collect();
                 for isa in Isa::available() {
                     let mut scratch = AttentionScratch::new(positions.len(), dim);
-                    let queries: Vec<Vec<f32>> =
-                        (0..positions.len()).map(|r| wave(dim, 0.05 + r as f32 * 0.01)).collect();
+                    let queries: Vec<Vec<f32>> = (0..positions.len())
+                        .map(|r| wave(dim, 0.05 + r as f32 * 0.01))
+                        .collect();
                     for (row, query) in queries.iter().enumerate() {
                         scratch.set_query(row, query);
                     }

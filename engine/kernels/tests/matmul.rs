@@ -11,7 +11,10 @@ struct Noise(u64);
 
 impl Noise {
     fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 = self
+            .0
+            .wrapping_mul(6364136223846793005)
+            .wrapping_add(1442695040888963407);
         let x = self.0 ^ (self.0 >> 33);
         x.wrapping_mul(0xff51afd7ed558ccd) ^ (x >> 29)
     }
@@ -60,7 +63,14 @@ fn pack(ty: QuantType, rows: usize, k: usize, data: &[u8]) -> PackedMatrix {
 fn multiply(isa: Isa, weights: &PackedMatrix, x: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
     let (k, n) = (weights.k(), weights.rows());
     let tokens = x.len() / k;
-    let mut activations = Activations::new(tokens, k, Forms { quantised: true, float: true });
+    let mut activations = Activations::new(
+        tokens,
+        k,
+        Forms {
+            quantised: true,
+            float: true,
+        },
+    );
     let tiles = activations.begin(tokens, k);
     for tile in 0..tiles.tiles() {
         let rows = tiles.rows_of(tile);
@@ -70,7 +80,18 @@ fn multiply(isa: Isa, weights: &PackedMatrix, x: &[f32], bias: Option<&[f32]>) -
     let view = Output::new(&mut out, n);
     let mut scratch = Scratch::new(tokens);
     for panel in 0..weights.panels() {
-        unsafe { matmul_panel(isa, weights, panel, &activations, bias, &view, Store::Set, &mut scratch) };
+        unsafe {
+            matmul_panel(
+                isa,
+                weights,
+                panel,
+                &activations,
+                bias,
+                &view,
+                Store::Set,
+                &mut scratch,
+            )
+        };
     }
     out
 }
@@ -90,8 +111,9 @@ fn every_type_agrees_with_its_dequantised_product() {
         let (mut error, mut energy) = (0.0f64, 0.0f64);
         for t in 0..tokens {
             for n in 0..rows {
-                let exact: f64 =
-                    (0..k).map(|i| f64::from(x[t * k + i]) * f64::from(plain[n * k + i])).sum();
+                let exact: f64 = (0..k)
+                    .map(|i| f64::from(x[t * k + i]) * f64::from(plain[n * k + i]))
+                    .sum();
                 error += (exact - f64::from(out[t * rows + n])).powi(2);
                 energy += exact.powi(2);
             }
@@ -116,7 +138,12 @@ fn every_level_agrees_with_the_portable_twin_to_the_last_bit() {
             let plain = multiply(Isa::Portable, &weights, &x, Some(&bias));
             for isa in Isa::available() {
                 let fast = multiply(isa, &weights, &x, Some(&bias));
-                assert!(plain == fast, "{} {tokens} tokens: {} differs", ty.name(), isa.name());
+                assert!(
+                    plain == fast,
+                    "{} {tokens} tokens: {} differs",
+                    ty.name(),
+                    isa.name()
+                );
             }
         }
     }
@@ -132,7 +159,13 @@ fn extreme_codes_and_activations_do_not_overflow() {
                 let one = 0x3c00u16.to_le_bytes();
                 match ty {
                     QuantType::Mxfp4 => block[0] = 127,
-                    QuantType::Q2K => (block[80..82].copy_from_slice(&one), block[82..84].copy_from_slice(&one)).0,
+                    QuantType::Q2K => {
+                        (
+                            block[80..82].copy_from_slice(&one),
+                            block[82..84].copy_from_slice(&one),
+                        )
+                            .0
+                    }
                     QuantType::Q3K => block[108..110].copy_from_slice(&one),
                     QuantType::Q6K => block[208..210].copy_from_slice(&one),
                     QuantType::Q4_1 | QuantType::Q5_1 | QuantType::Q4K | QuantType::Q5K => {
@@ -143,10 +176,19 @@ fn extreme_codes_and_activations_do_not_overflow() {
                 }
             }
             let weights = pack(ty, 16, k, &data);
-            for x in [vec![1.0f32; k], vec![-1.0; k], (0..k).map(|i| [1.0, -1.0][i % 2]).collect()] {
+            for x in [
+                vec![1.0f32; k],
+                vec![-1.0; k],
+                (0..k).map(|i| [1.0, -1.0][i % 2]).collect(),
+            ] {
                 let plain = multiply(Isa::Portable, &weights, &x, None);
                 for isa in Isa::available() {
-                    assert!(plain == multiply(isa, &weights, &x, None), "{} {fill:x} {}", ty.name(), isa.name());
+                    assert!(
+                        plain == multiply(isa, &weights, &x, None),
+                        "{} {fill:x} {}",
+                        ty.name(),
+                        isa.name()
+                    );
                 }
             }
         }
@@ -165,7 +207,11 @@ fn a_row_does_not_depend_on_its_company() {
         let together = multiply(isa, &weights, &x, None);
         for t in 0..tokens {
             let alone = multiply(isa, &weights, &x[t * k..(t + 1) * k], None);
-            assert!(together[t * rows..(t + 1) * rows] == alone[..], "{} token {t}", ty.name());
+            assert!(
+                together[t * rows..(t + 1) * rows] == alone[..],
+                "{} token {t}",
+                ty.name()
+            );
         }
     }
 }

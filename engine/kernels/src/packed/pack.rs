@@ -111,10 +111,7 @@ fn pack_block(ty: QuantType, block: &[u8], row: usize, out: &mut [u8]) {
         }
         QuantType::Q8_0 => {
             put_half(out, 512, block);
-            let lane = place(row);
-            for (i, &code) in block[2..34].iter().enumerate() {
-                out[i / 4 * 64 + lane + i % 4] = code;
-            }
+            put_bytes(out, row, block.last_chunk().expect("a block ends with its 32 codes"));
         }
         QuantType::Q4K | QuantType::Q5K => {
             let per_block = if ty == QuantType::Q4K { 256 } else { 320 };
@@ -197,28 +194,43 @@ fn k_scale_min(scales: &[u8], b: usize) -> (u8, u8) {
     }
 }
 
-/// Where a row's four codes stand within a step.
-fn place(row: usize) -> usize {
-    row / 8 * 32 + row % 8 * 4
+/// Four codes as one number: the codes of a step move together, each in its own byte.
+fn fours(codes: &[u8; 32]) -> [u32; 8] {
+    let mut out = [0; 8];
+    for (out, four) in out.iter_mut().zip(codes.as_chunks::<4>().0) {
+        *out = u32::from_le_bytes(*four);
+    }
+    out
+}
+
+/// Ors four codes into the place `index` of four bytes each.
+fn or_at(out: &mut [u8], index: usize, four: u32) {
+    if let Some(place) = out.as_chunks_mut::<4>().0.get_mut(index) {
+        *place = (u32::from_le_bytes(*place) | four).to_le_bytes();
+    }
+}
+
+fn put_bytes(out: &mut [u8], row: usize, codes: &[u8; 32]) {
+    for (step, four) in fours(codes).into_iter().enumerate() {
+        or_at(out, step * PANEL_ROWS + row, four);
+    }
 }
 
 fn put_nibbles(out: &mut [u8], row: usize, codes: &[u8; 32]) {
-    let (lane, shift) = (row % 8 * 4, row / 8 * 4);
-    for (i, &code) in codes.iter().enumerate() {
-        out[i / 4 * 32 + lane + i % 4] |= (code & 15) << shift;
+    for (step, four) in fours(codes).into_iter().enumerate() {
+        or_at(out, step * 8 + row % 8, (four & 0x0f0f_0f0f) << (row / 8 * 4));
     }
 }
 
 fn put_high_bit(out: &mut [u8], row: usize, bits: &[u8; 32]) {
-    for (i, &bit) in bits.iter().enumerate() {
-        out[place(row) + i % 4] |= bit << (i / 4);
-    }
+    let both = fours(bits).into_iter().enumerate().fold(0, |both, (step, four)| both | four << step);
+    or_at(out, row, both);
 }
 
 fn put_six(out: &mut [u8], row: usize, codes: &[u8; 32]) {
     put_nibbles(out, row, codes);
-    for (i, &code) in codes.iter().enumerate() {
-        let (half, step) = (row / 8, i / 4);
-        out[256 + (half * 2 + step / 4) * 32 + row % 8 * 4 + i % 4] |= (code >> 4) << (step % 4 * 2);
+    for (step, four) in fours(codes).into_iter().enumerate() {
+        let high = ((four >> 4) & 0x0303_0303) << (step % 4 * 2);
+        or_at(&mut out[256..], (row / 8 * 2 + step / 4) * 8 + row % 8, high);
     }
 }
