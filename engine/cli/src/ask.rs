@@ -4,13 +4,13 @@ use std::path::Path;
 
 use reprise_engine::StopReason;
 use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
-use reprise_model::template::{Message, Role};
+use reprise_model::template::Role;
 
 use crate::arguments::{AskArguments, SamplingDefaults};
 use crate::catalogue;
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, footer, note};
-use crate::session::Session;
+use crate::session::{Message, Session};
 
 /// Without --passages-tokens no more is used: small models lose the thread, and reading takes its time.
 const PASSAGES_TOKENS: usize = 3000;
@@ -85,8 +85,14 @@ pub fn run(arguments: &AskArguments) -> Outcome {
 fn messages(question: &str, selection: &Selection) -> [Message; 2] {
     let prompt = assemble(question, selection);
     [
-        Message::new(Role::System, prompt.system),
-        Message::new(Role::User, prompt.user),
+        Message {
+            role: Role::System,
+            parts: vec![prompt.system.to_string()],
+        },
+        Message {
+            role: Role::User,
+            parts: prompt.user,
+        },
     ]
 }
 

@@ -4,12 +4,21 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use reprise_engine::{Answer, Engine, GenerateOptions, LoadOptions, ModelInfo, TokenId};
-use reprise_model::template::{ChatTemplate, Message, TemplateOptions};
+use reprise_model::template::{ChatTemplate, PartedMessage, Role, TemplateOptions};
 use reprise_model::tokenizer::Specials;
 
 use crate::failure::Outcome;
 use crate::interrupts::Interrupts;
 use crate::output::{Display, note};
+
+/// One message of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What it says, one part after the other.
+    pub parts: Vec<String>,
+}
 
 /// A model ready to answer.
 pub struct Session {
@@ -56,11 +65,25 @@ impl Session {
         self.engine.tokenizer().encode(text, Specials::AsText).len()
     }
 
-    /// The prompt for these messages, ending where the answer begins.
+    /// The prompt for these messages, ending where the answer begins. Every part is tokenised on its own, so that it is
+    /// the same tokens in every prompt.
     pub fn prompt(&self, messages: &[Message]) -> Outcome<Vec<TokenId>> {
-        Ok(self
-            .template
-            .encode(self.engine.tokenizer(), messages, &TemplateOptions::ask())?)
+        let parts: Vec<Vec<&str>> = messages
+            .iter()
+            .map(|message| message.parts.iter().map(String::as_str).collect())
+            .collect();
+        let parted: Vec<PartedMessage<'_>> = messages
+            .iter()
+            .zip(&parts)
+            .map(|(message, parts)| PartedMessage {
+                role: message.role,
+                parts,
+            })
+            .collect();
+        let stretches =
+            self.template
+                .encode_parts(self.engine.tokenizer(), &parted, &TemplateOptions::ask())?;
+        Ok(stretches.into_iter().flat_map(|stretch| stretch.ids).collect())
     }
 
     /// Tokens of the window kept free for the answer when a prompt is fitted into it: as many as may be written, but

@@ -13,7 +13,8 @@
 //! let passages = split(&document, 8, &count); // a real caller takes PASSAGE_TOKENS
 //! let selection = select("When do I prune the apple tree?", &passages, 12, &count)?;
 //! assert_eq!(selection.used()[0].place.to_string(), "lines 5-7");
-//! assert!(assemble("When do I prune the apple tree?", &selection).user.ends_with("apple tree?"));
+//! let prompt = assemble("When do I prune the apple tree?", &selection);
+//! assert_eq!(prompt.user.last().map(String::as_str), Some("Question: When do I prune the apple tree?"));
 //! # Ok::<(), reprise_library::LibraryError>(())
 //! ```
 

@@ -1,7 +1,9 @@
 //! The turns of a chat: a system text, then questions and answers in turn, the oldest of which may no longer be shown
 //! to the model.
 
-use reprise_model::template::{Message, Role};
+use reprise_model::template::Role;
+
+use crate::session::Message;
 
 #[derive(Default)]
 pub struct Conversation {
@@ -88,11 +90,15 @@ impl Conversation {
 
     /// What the model sees.
     pub fn messages(&self) -> Vec<Message> {
+        let message = |role, text: &String| Message {
+            role,
+            parts: vec![text.clone()],
+        };
         let mut messages = Vec::new();
-        messages.extend(self.system.iter().map(|text| Message::new(Role::System, text)));
+        messages.extend(self.system.iter().map(|text| message(Role::System, text)));
         for turn in &self.turns[self.hidden..] {
-            messages.push(Message::new(Role::User, &turn.question));
-            messages.extend(turn.answer.iter().map(|text| Message::new(Role::Assistant, text)));
+            messages.push(message(Role::User, &turn.question));
+            messages.extend(turn.answer.iter().map(|text| message(Role::Assistant, text)));
         }
         messages
     }
@@ -121,7 +127,7 @@ mod tests {
         conversation
             .messages()
             .into_iter()
-            .map(|message| message.content)
+            .map(|message| message.parts.concat())
             .collect()
     }
 
