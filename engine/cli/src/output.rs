@@ -123,7 +123,7 @@ impl Progress {
     }
 
     fn show(&mut self, done: usize, total: usize, reused: usize, elapsed: Duration) {
-        if self.quiet || total.saturating_sub(reused) < LONG_PROMPT_TOKENS {
+        if self.quiet || done >= total || total.saturating_sub(reused) < LONG_PROMPT_TOKENS {
             return;
         }
         let pause = if self.terminal { REDRAW } else { REWRITE };
