@@ -166,7 +166,7 @@ pub struct AnswerArguments {
     /// The same seed gives the same answer
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// No notes around the answer
+    /// Only the answer and warnings
     #[arg(short, long)]
     pub quiet: bool,
 }
