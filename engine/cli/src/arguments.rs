@@ -60,14 +60,17 @@ pub struct ChatArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "reprise ask [OPTIONS] <FILE>... <QUESTION>",
+    after_help = "\
 The whole of a document is used when it fits; otherwise the passages that share words with the
 question. Which ones were used is said before the answer.
 
 Examples:
   reprise ask report.pdf \"What was decided?\"
   reprise ask notes.md minutes.html \"Who takes care of the boiler?\"
-  reprise ask thesis.pdf \"Which data were used?\" --passages-tokens 6000")]
+  reprise ask thesis.pdf \"Which data were used?\" --passages-tokens 6000"
+)]
 pub struct AskArguments {
     /// One or more files, then the question
     #[arg(required = true, num_args = 2.., value_names = ["FILE", "QUESTION"])]

@@ -156,7 +156,13 @@ fn control_c_stops_the_answer_and_the_chat_goes_on() {
     // The answer has begun once there is a first byte of it.
     out.read_exact(&mut [0]).unwrap();
     let interrupt = format!("kill -INT {}", chat.id());
-    assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &interrupt])
+            .status()
+            .unwrap()
+            .success()
+    );
     let mut footer = String::new();
     err.read_line(&mut footer).unwrap();
     assert!(footer.contains("| stopped]"), "{footer}");
