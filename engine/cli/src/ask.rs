@@ -14,10 +14,11 @@ use crate::session::{Message, Session};
 
 /// Without --passages-tokens no more is used: small models lose the thread, and reading takes its time.
 const PASSAGES_TOKENS: usize = 3000;
-/// Facts are asked for, in the words of the document: no inventions, and no penalty for repeating it.
+/// Facts are asked for, in the words of the document: no inventions, and just enough of a penalty that small models
+/// leave a loop.
 const DEFAULTS: SamplingDefaults = SamplingDefaults {
     temperature: 0.0,
-    repetition_penalty: 1.0,
+    repetition_penalty: 1.03,
 };
 
 pub fn run(arguments: &AskArguments) -> Outcome {
