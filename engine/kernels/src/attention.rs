@@ -6,6 +6,9 @@
 //! is merged into its total, so that segments may also be computed apart and merged later ([`Partial`]): prompts and
 //! single tokens take the same operations in the same order, whatever the block or the number of threads.
 
+#[cfg(target_arch = "aarch64")]
+mod neon;
+
 use crate::buffer::Buffer;
 use crate::half::f16_to_f32;
 use crate::isa::Isa;
@@ -221,6 +224,11 @@ fn load_values(isa: Isa, from: &[u16], to: &mut [f32]) {
         // SAFETY: the level implies F16C; lengths were checked.
         return unsafe { avx2::load_values(from, to) };
     }
+    #[cfg(target_arch = "aarch64")]
+    if isa == Isa::NeonDot {
+        // SAFETY: every machine of this architecture has NEON; lengths were checked.
+        return unsafe { neon::load_values(from, to) };
+    }
     load_values_plain(isa, from, to);
 }
 
@@ -231,6 +239,11 @@ fn load_keys(isa: Isa, from: &[u16], dim: usize, to: &mut [f32]) {
     if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
         // SAFETY: the level implies AVX2 and F16C; lengths were checked.
         return unsafe { avx2::load_keys(from, dim, to) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    if isa == Isa::NeonDot {
+        // SAFETY: every machine of this architecture has NEON; lengths were checked.
+        return unsafe { neon::load_keys(from, dim, to) };
     }
     let _ = isa;
     for (j, row) in from.chunks_exact(dim).enumerate() {
@@ -247,6 +260,11 @@ fn scores(isa: Isa, queries: &[f32], keys: &[f32], dim: usize, out: &mut [f32]) 
     if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
         // SAFETY: the level implies AVX2 and FMA; lengths were checked.
         return unsafe { avx2::scores(queries, keys, dim, out) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    if isa == Isa::NeonDot {
+        // SAFETY: every machine of this architecture has NEON; lengths were checked.
+        return unsafe { neon::scores(queries, keys, dim, out) };
     }
     let _ = isa;
     for t in 0..ROWS {
@@ -335,6 +353,11 @@ fn accumulate(
     if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
         // SAFETY: the level implies AVX2 and FMA; lengths were checked.
         return unsafe { avx2::accumulate(weights, tile, dim, count, rescale, values) };
+    }
+    #[cfg(target_arch = "aarch64")]
+    if isa == Isa::NeonDot {
+        // SAFETY: every machine of this architecture has NEON; lengths were checked.
+        return unsafe { neon::accumulate(weights, tile, dim, count, rescale, values) };
     }
     let _ = isa;
     for t in 0..ROWS {

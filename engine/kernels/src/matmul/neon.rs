@@ -89,40 +89,29 @@ unsafe fn tokens<const ROWS: usize>(x: *const i8) -> [int8x16_t; 2] {
     }
 }
 
-/// One step: `VECTORS` vectors of weights at `w` times the tokens' activations at `x`, added to `sums`.
-///
-/// # Safety
-/// `16 * VECTORS` and `4 * ROWS` bytes can be read; the machine has the dot-product extension.
-#[inline]
-#[target_feature(enable = "neon,dotprod")]
-unsafe fn step<const ROWS: usize, const VECTORS: usize>(
-    w: *const u8,
-    x: *const i8,
-    sums: &mut [[int32x4_t; VECTORS]; ROWS],
-) {
-    // SAFETY: passed on from this function's contract; v < VECTORS.
-    unsafe {
-        let [low, high] = tokens::<ROWS>(x);
-        let mut weights = [vdupq_n_s8(0); VECTORS];
+/// One step: as many vectors of weights at `$w` as each row of `$sums` has, times the tokens' activations at `$x`,
+/// added to `$sums`. A macro, because a call would take the sums through memory.
+macro_rules! step {
+    ($w:expr, $x:expr, $sums:ident) => {
+        let [low, high] = tokens::<ROWS>($x);
+        let mut weights = $sums[0].map(|_| vdupq_n_s8(0));
         for (v, weights) in weights.iter_mut().enumerate() {
-            *weights = vld1q_s8(w.add(16 * v).cast());
+            *weights = vld1q_s8($w.add(16 * v).cast());
         }
-        macro_rules! token {
-            ($t:literal, $x:ident, $lane:literal) => {
-                if let Some(sums) = sums.get_mut($t) {
-                    for (sum, &w) in sums.iter_mut().zip(&weights) {
-                        *sum = dot::<$lane>(*sum, w, $x);
-                    }
-                }
-            };
+        step!(token 0, low, 0, weights, $sums);
+        step!(token 1, low, 1, weights, $sums);
+        step!(token 2, low, 2, weights, $sums);
+        step!(token 3, low, 3, weights, $sums);
+        step!(token 4, high, 0, weights, $sums);
+        step!(token 5, high, 1, weights, $sums);
+    };
+    (token $t:literal, $x:ident, $lane:literal, $weights:ident, $sums:ident) => {
+        if $t < ROWS {
+            for (sum, &w) in $sums[$t].iter_mut().zip(&$weights) {
+                *sum = dot::<$lane>(*sum, w, $x);
+            }
         }
-        token!(0, low, 0);
-        token!(1, low, 1);
-        token!(2, low, 2);
-        token!(3, low, 3);
-        token!(4, high, 0);
-        token!(5, high, 1);
-    }
+    };
 }
 
 /// The two halves of a start value, in every lane.
@@ -144,7 +133,13 @@ unsafe fn start(at: *const i16) -> int32x4_t {
 #[target_feature(enable = "neon")]
 unsafe fn finish(acc: *const f32, sum: int32x4_t, scale: *const f32, token_scale: f32) -> float32x4_t {
     // SAFETY: passed on from this function's contract.
-    unsafe { vfmaq_f32(vld1q_f32(acc), vcvtq_f32_s32(sum), vmulq_n_f32(vld1q_f32(scale), token_scale)) }
+    unsafe {
+        vfmaq_f32(
+            vld1q_f32(acc),
+            vcvtq_f32_s32(sum),
+            vmulq_n_f32(vld1q_f32(scale), token_scale),
+        )
+    }
 }
 
 /// # Safety
@@ -164,7 +159,7 @@ unsafe fn blocks<const ROWS: usize, const OFFSET: bool, const MIN: bool>(tile: &
                 }
             }
             for _ in 0..8 {
-                step(w, x, &mut sums);
+                step!(w, x, sums);
                 w = w.add(64);
                 x = x.add(4 * ROWS);
             }
@@ -205,11 +200,15 @@ unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
                         *sums = [start(tile.start32.as_ptr().add(2 * (half * ROWS + t))); 2];
                     }
                     for _ in 0..4 {
-                        step(w, x, &mut sums);
+                        step!(w, x, sums);
                         w = w.add(64);
                         x = x.add(4 * ROWS);
                     }
-                    let group = tile.weights.group_scale.as_ptr().add((half * PANEL_ROWS + side * 8) * 2);
+                    let group = tile
+                        .weights
+                        .group_scale
+                        .as_ptr()
+                        .add((half * PANEL_ROWS + side * 8) * 2);
                     for v in 0..2 {
                         // A scale stands there twice; the upper one of a pair, moved down, is it with its sign.
                         let pairs = vreinterpretq_s32_s16(vld1q_s16(group.add(8 * v)));
@@ -229,7 +228,11 @@ unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
                         if MIN {
                             for half in 2 * b..2 * b + 2 {
                                 let min = tile.weights.min.as_ptr().add(half * PANEL_ROWS + row + 4 * v);
-                                a = vfmaq_n_f32(a, vld1q_f32(min), *tile.half_sum.as_ptr().add(half * ROWS + t));
+                                a = vfmaq_n_f32(
+                                    a,
+                                    vld1q_f32(min),
+                                    *tile.half_sum.as_ptr().add(half * ROWS + t),
+                                );
                             }
                         }
                         vst1q_f32(at, a);
