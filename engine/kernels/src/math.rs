@@ -9,10 +9,12 @@ const LANES: usize = 16;
 macro_rules! by_level {
     ($(#[$doc:meta])* $name:ident ( $($arg:ident : $ty:ty),* ) $(-> $ret:ty)? => $body:path) => {
         $(#[$doc])*
+        #[allow(clippy::too_many_arguments)]
         pub fn $name(isa: Isa, $($arg: $ty),*) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,fma,f16c")]
+                #[allow(clippy::too_many_arguments)]
                 fn fast($($arg: $ty),*) $(-> $ret)? {
                     $body($($arg),*)
                 }

@@ -74,12 +74,14 @@ fn multiply(isa: Isa, weights: &PackedMatrix, x: &[f32], bias: Option<&[f32]>) -
     let tiles = activations.begin(tokens, k);
     for tile in 0..tiles.tiles() {
         let rows = tiles.rows_of(tile);
+        // SAFETY: this is the only thread.
         unsafe { tiles.fill(isa, tile, &x[rows.start * k..rows.end * k]) };
     }
     let mut out = vec![0.0; tokens * n];
     let view = Output::new(&mut out, n);
     let mut scratch = Scratch::new(tokens);
     for panel in 0..weights.panels() {
+        // SAFETY: this is the only thread.
         unsafe {
             matmul_panel(
                 isa,
