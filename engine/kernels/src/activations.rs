@@ -47,7 +47,11 @@ pub struct Activations {
 impl Activations {
     /// Room for `capacity` tokens of `max_k` values in the given forms.
     pub fn new(capacity: usize, max_k: usize, forms: Forms) -> Activations {
-        let codes = if forms.quantised { capacity * max_k.next_multiple_of(BLOCK) } else { 0 };
+        let codes = if forms.quantised {
+            capacity * max_k.next_multiple_of(BLOCK)
+        } else {
+            0
+        };
         let blocks = codes / BLOCK;
         Activations {
             capacity,
@@ -74,7 +78,12 @@ impl Activations {
     /// # Panics
     /// When the shape exceeds the capacity given at creation: a mistake of the caller, not of any input.
     pub fn begin(&mut self, rows: usize, k: usize) -> ActivationTiles<'_> {
-        assert!(rows <= self.capacity && k <= self.max_k, "activations {rows}x{k} exceed {}x{}", self.capacity, self.max_k);
+        assert!(
+            rows <= self.capacity && k <= self.max_k,
+            "activations {rows}x{k} exceed {}x{}",
+            self.capacity,
+            self.max_k
+        );
         self.rows = rows;
         self.k = k;
         ActivationTiles {
@@ -135,7 +144,8 @@ impl ActivationTiles<'_> {
         let first = rows.start;
         if self.float {
             // SAFETY: the tile's floats are `count * k` values from `first * k`, inside the buffer by `begin`.
-            let out = unsafe { std::slice::from_raw_parts_mut(self.floats.add(first * self.k), count * self.k) };
+            let out =
+                unsafe { std::slice::from_raw_parts_mut(self.floats.add(first * self.k), count * self.k) };
             for (t, row) in source.chunks_exact(self.k).enumerate() {
                 for (i, &value) in row.iter().enumerate() {
                     out[i * count + t] = value;
@@ -149,7 +159,10 @@ impl ActivationTiles<'_> {
             let tile = unsafe {
                 QuantisedTile {
                     rows: count,
-                    codes: std::slice::from_raw_parts_mut(self.codes.add(base * BLOCK), count * blocks * BLOCK),
+                    codes: std::slice::from_raw_parts_mut(
+                        self.codes.add(base * BLOCK),
+                        count * blocks * BLOCK,
+                    ),
                     scale: std::slice::from_raw_parts_mut(self.scale.add(base), count * blocks),
                     sum: std::slice::from_raw_parts_mut(self.sum.add(base), count * blocks),
                     start16: std::slice::from_raw_parts_mut(self.start16.add(2 * base), 2 * count * blocks),
@@ -240,7 +253,10 @@ fn quantise_block_plain(values: &[f32; BLOCK]) -> ([i8; BLOCK], f32) {
     let largest = values.iter().fold(0.0f32, |m, v| m.max(v.abs()));
     let scale = largest / 127.0;
     let inverse = inverse_of(largest);
-    (values.map(|v| (v * inverse).round_ties_even().clamp(-127.0, 127.0) as i8), scale)
+    (
+        values.map(|v| (v * inverse).round_ties_even().clamp(-127.0, 127.0) as i8),
+        scale,
+    )
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -250,7 +266,12 @@ unsafe fn quantise_block_avx2(values: &[f32; BLOCK]) -> ([i8; BLOCK], f32) {
     // SAFETY: four loads of eight values cover the array of 32; the store covers the 32 codes.
     unsafe {
         let p = values.as_ptr();
-        let v = [_mm256_loadu_ps(p), _mm256_loadu_ps(p.add(8)), _mm256_loadu_ps(p.add(16)), _mm256_loadu_ps(p.add(24))];
+        let v = [
+            _mm256_loadu_ps(p),
+            _mm256_loadu_ps(p.add(8)),
+            _mm256_loadu_ps(p.add(16)),
+            _mm256_loadu_ps(p.add(24)),
+        ];
         let sign = _mm256_set1_ps(-0.0);
         let m01 = _mm256_max_ps(_mm256_andnot_ps(sign, v[0]), _mm256_andnot_ps(sign, v[1]));
         let m23 = _mm256_max_ps(_mm256_andnot_ps(sign, v[2]), _mm256_andnot_ps(sign, v[3]));
@@ -311,7 +332,12 @@ mod tests {
         let (codes, scale) = quantise_block_plain(values);
         for isa in Isa::available() {
             let (fast, fast_scale) = quantise_block(isa, values);
-            assert_eq!((codes, scale.to_bits()), (fast, fast_scale.to_bits()), "{}: {values:?}", isa.name());
+            assert_eq!(
+                (codes, scale.to_bits()),
+                (fast, fast_scale.to_bits()),
+                "{}: {values:?}",
+                isa.name()
+            );
         }
     }
 
@@ -329,14 +355,24 @@ mod tests {
             levels_agree(&values.map(|v| v * power));
             // Values that end in a half once scaled, where the direction of rounding shows.
             values[0] = 127.0;
-            levels_agree(&values.map(|v| (v * 127.0).floor() + 0.5).map(|v| if v > 126.0 { 127.0 } else { v }));
+            levels_agree(
+                &values
+                    .map(|v| (v * 127.0).floor() + 0.5)
+                    .map(|v| if v > 126.0 { 127.0 } else { v }),
+            );
         }
         levels_agree(&[0.0; BLOCK]);
         levels_agree(&[-0.0; BLOCK]);
-        levels_agree(&std::array::from_fn(|i| if i % 2 == 0 { f32::MAX } else { f32::MIN }));
+        levels_agree(&std::array::from_fn(
+            |i| if i % 2 == 0 { f32::MAX } else { f32::MIN },
+        ));
         for tiny in [1, 2, 126, 127, 0x7f_ffff, 0x80_0000, 0x0100_0000, 0x0300_0000] {
-            levels_agree(&std::array::from_fn(|i| f32::from_bits(if i == 7 { tiny } else { tiny / 2 })));
-            levels_agree(&std::array::from_fn(|i| f32::from_bits(tiny * (i as u32 % 2)) * [1.0, -1.0][i / 16]));
+            levels_agree(&std::array::from_fn(|i| {
+                f32::from_bits(if i == 7 { tiny } else { tiny / 2 })
+            }));
+            levels_agree(&std::array::from_fn(|i| {
+                f32::from_bits(tiny * (i as u32 % 2)) * [1.0, -1.0][i / 16]
+            }));
         }
     }
 
