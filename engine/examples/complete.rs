@@ -6,13 +6,23 @@ use std::io::Write;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
-    let [_, model, text, rest @ ..] = args.as_slice() else { return Err("usage: complete MODEL TEXT [TOKENS]".into()) };
+    let [_, model, text, rest @ ..] = args.as_slice() else {
+        return Err("usage: complete MODEL TEXT [TOKENS]".into());
+    };
     let max_tokens = rest.first().map_or(Ok(64), |n| n.parse())?;
     let begin = std::time::Instant::now();
     let mut engine = Engine::load(model.as_ref(), &LoadOptions::default())?;
-    eprintln!("loaded in {:.2} s: {:?}", begin.elapsed().as_secs_f64(), engine.info());
+    eprintln!(
+        "loaded in {:.2} s: {:?}",
+        begin.elapsed().as_secs_f64(),
+        engine.info()
+    );
     let prompt = engine.tokenizer().encode_document(text, Specials::Parse);
-    let options = GenerateOptions { sampling: SamplingOptions::greedy(), max_tokens, stop: Vec::new() };
+    let options = GenerateOptions {
+        sampling: SamplingOptions::greedy(),
+        max_tokens,
+        stop: Vec::new(),
+    };
     let answer = engine.generate(&prompt, &options, &CancelToken::default(), &mut |event| {
         if let Event::Text(text) = event {
             print!("{text}");

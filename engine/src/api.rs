@@ -151,7 +151,10 @@ pub enum EngineError {
     Architecture(#[from] reprise_model::arch::ArchitectureError),
     /// The model's tokenizer cannot be used.
     #[error("{path}: {source}", path = path.display())]
-    Tokenizer { path: PathBuf, source: reprise_model::tokenizer::TokenizerError },
+    Tokenizer {
+        path: PathBuf,
+        source: reprise_model::tokenizer::TokenizerError,
+    },
     /// The weights cannot be loaded.
     #[error(transparent)]
     Load(#[from] crate::cpu::CpuError),
@@ -177,8 +180,16 @@ pub enum EngineError {
     #[error(
         "a window of {asked} tokens cannot be had: this model was trained for {trained}; choose from {least} to {trained}"
     )]
-    Window { asked: usize, trained: usize, least: usize },
+    Window {
+        asked: usize,
+        trained: usize,
+        least: usize,
+    },
     /// A sampling option out of range.
     #[error("{name} is {value} and must be {range}")]
-    BadOption { name: &'static str, value: String, range: &'static str },
+    BadOption {
+        name: &'static str,
+        value: String,
+        range: &'static str,
+    },
 }

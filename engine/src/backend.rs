@@ -62,7 +62,11 @@ pub struct GraphCall<'a> {
 pub enum BackendError {
     /// More tokens than the graph takes.
     #[error("a {kind:?} graph takes at most {capacity} tokens, and {given} were given")]
-    Capacity { kind: GraphKind, capacity: usize, given: usize },
+    Capacity {
+        kind: GraphKind,
+        capacity: usize,
+        given: usize,
+    },
     /// A token id outside the vocabulary.
     #[error("token {token} is not in the vocabulary of {vocabulary}; the prompt was made for another model")]
     UnknownToken { token: u32, vocabulary: usize },
@@ -116,6 +120,11 @@ pub trait Backend: Send {
 
     /// The graph of a kind with the largest capacity.
     fn capacity(&self, kind: GraphKind) -> usize {
-        self.graphs().iter().filter(|graph| graph.kind == kind).map(|graph| graph.capacity).max().unwrap_or(0)
+        self.graphs()
+            .iter()
+            .filter(|graph| graph.kind == kind)
+            .map(|graph| graph.capacity)
+            .max()
+            .unwrap_or(0)
     }
 }

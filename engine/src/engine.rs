@@ -49,11 +49,20 @@ pub struct Work {
 impl Work {
     fn of(gguf: &Gguf, arch: &Architecture) -> Work {
         let is_matrix = |name: &str| name.starts_with("blk.") && name.ends_with(".weight");
-        let layers = gguf.tensors().filter(|tensor| is_matrix(tensor.name) && tensor.rows() > 1);
-        let (values, bytes) = layers
-            .fold((0, 0), |(values, bytes), t| (values + t.row_len() * t.rows(), bytes + t.data.len()));
-        let head = gguf.tensor("output.weight").or_else(|| gguf.tensor("token_embd.weight"));
-        let kv: usize = arch.layers.iter().map(|layer| 2 * 2 * layer.kv_heads * layer.head_dim).sum();
+        let layers = gguf
+            .tensors()
+            .filter(|tensor| is_matrix(tensor.name) && tensor.rows() > 1);
+        let (values, bytes) = layers.fold((0, 0), |(values, bytes), t| {
+            (values + t.row_len() * t.rows(), bytes + t.data.len())
+        });
+        let head = gguf
+            .tensor("output.weight")
+            .or_else(|| gguf.tensor("token_embd.weight"));
+        let kv: usize = arch
+            .layers
+            .iter()
+            .map(|layer| 2 * 2 * layer.kv_heads * layer.head_dim)
+            .sum();
         Work {
             matrix_ops_per_token: 2.0 * values as f64,
             weight_bytes: (bytes + head.map_or(0, |head| head.data.len())) as f64,
@@ -77,21 +86,42 @@ impl Engine {
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Engine, EngineError> {
         let gguf = Arc::new(Gguf::open(path)?);
         let arch = Architecture::from_gguf(&gguf)?;
-        let tokenizer = Tokenizer::from_gguf(&gguf)
-            .map_err(|source| EngineError::Tokenizer { path: path.to_owned(), source })?;
+        let tokenizer = Tokenizer::from_gguf(&gguf).map_err(|source| EngineError::Tokenizer {
+            path: path.to_owned(),
+            source,
+        })?;
         let trained = arch.context_tokens;
         let context_tokens = match options.context_tokens {
             None => trained.min(DEFAULT_CONTEXT_TOKENS),
             Some(asked) if (LEAST_CONTEXT_TOKENS..=trained).contains(&asked) => asked,
-            Some(asked) => return Err(EngineError::Window { asked, trained, least: LEAST_CONTEXT_TOKENS }),
+            Some(asked) => {
+                return Err(EngineError::Window {
+                    asked,
+                    trained,
+                    least: LEAST_CONTEXT_TOKENS,
+                });
+            }
         };
         let threads = options.threads.unwrap_or_else(default_threads).max(1);
         let work = Work::of(&gguf, &arch);
         let info = describe(&gguf, &arch, context_tokens, threads);
         let kv = KvMemory::new(&CpuBackend::kv_shape(&arch), context_tokens);
-        let backend = Box::new(CpuBackend::load(Arc::clone(&gguf), arch, threads, context_tokens)?);
+        let backend = Box::new(CpuBackend::load(
+            Arc::clone(&gguf),
+            arch,
+            threads,
+            context_tokens,
+        )?);
         tracing::debug!(backend = backend.name(), bytes = backend.bytes(), "model loaded");
-        Ok(Engine { info, gguf, tokenizer, backend, kv, tokens: Vec::with_capacity(context_tokens), work })
+        Ok(Engine {
+            info,
+            gguf,
+            tokenizer,
+            backend,
+            kv,
+            tokens: Vec::with_capacity(context_tokens),
+            work,
+        })
     }
 
     /// Facts about the model.
@@ -154,14 +184,22 @@ impl Engine {
             return Err(EngineError::EmptyPrompt);
         }
         if prompt.len() > window {
-            return Err(EngineError::PromptTooLong { prompt_tokens: prompt.len(), window });
+            return Err(EngineError::PromptTooLong {
+                prompt_tokens: prompt.len(),
+                window,
+            });
         }
         let mut sampler = Sampler::new(&options.sampling, self.tokenizer.vocab_size())?;
-        let mut clock = Clock { begin: Instant::now(), first_token: None };
+        let mut clock = Clock {
+            begin: Instant::now(),
+            first_token: None,
+        };
         let reused = self.keep_prefix(prompt);
         // All pages of the request, so that no step has to allocate.
         let whole = (prompt.len() + options.max_tokens).min(self.info.context_tokens);
-        self.kv.reserve(whole).map_err(crate::backend::BackendError::from)?;
+        self.kv
+            .reserve(whole)
+            .map_err(crate::backend::BackendError::from)?;
         let (text, stop, answer_tokens) = if self.prefill(prompt, reused, cancel, &clock, on_event)? {
             self.decode(prompt.len(), &mut sampler, options, cancel, &mut clock, on_event)?
         } else {
@@ -215,7 +253,12 @@ impl Engine {
             let tokens = &prompt[done..(done + capacity).min(prompt.len())];
             let is_last = done + tokens.len() == prompt.len();
             let outputs = if is_last { Outputs::Last } else { Outputs::None };
-            let call = GraphCall { kind: GraphKind::Prefill, tokens, start: done, outputs };
+            let call = GraphCall {
+                kind: GraphKind::Prefill,
+                tokens,
+                start: done,
+                outputs,
+            };
             self.backend.run(&call, &mut self.kv)?;
             self.tokens.extend_from_slice(tokens);
             done += tokens.len();
@@ -250,7 +293,9 @@ impl Engine {
             if self.tokenizer.is_end_of_generation(token) {
                 break StopReason::EndOfTurn;
             }
-            let found = watch.push(detokenizer.push(&self.tokenizer, token), &mut text).map(str::to_owned);
+            let found = watch
+                .push(detokenizer.push(&self.tokenizer, token), &mut text)
+                .map(str::to_owned);
             if shown < text.len() {
                 on_event(Event::Text(&text[shown..]));
                 shown = text.len();
@@ -263,8 +308,12 @@ impl Engine {
             if position + 1 >= self.info.context_tokens {
                 break StopReason::WindowFull;
             }
-            let call =
-                GraphCall { kind: GraphKind::Decode, tokens: &[token], start: position, outputs: Outputs::Last };
+            let call = GraphCall {
+                kind: GraphKind::Decode,
+                tokens: &[token],
+                start: position,
+                outputs: Outputs::Last,
+            };
             self.backend.run(&call, &mut self.kv)?;
             self.tokens.push(token);
         };
@@ -288,11 +337,23 @@ fn describe(gguf: &Gguf, arch: &Architecture, context_tokens: usize, threads: us
     for tensor in gguf.tensors() {
         *values_of.entry(tensor.ty).or_default() += tensor.shape.iter().product::<u64>();
     }
-    let stem = gguf.path().file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let stem = gguf
+        .path()
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned());
     ModelInfo {
-        name: gguf.str("general.name").map(str::to_owned).ok().or(stem).unwrap_or_default(),
+        name: gguf
+            .str("general.name")
+            .map(str::to_owned)
+            .ok()
+            .or(stem)
+            .unwrap_or_default(),
         architecture: arch.name.clone(),
-        quantisation: values_of.iter().max_by_key(|(_, n)| **n).map_or("", |(ty, _)| ty.name()).to_owned(),
+        quantisation: values_of
+            .iter()
+            .max_by_key(|(_, n)| **n)
+            .map_or("", |(ty, _)| ty.name())
+            .to_owned(),
         parameters: values_of.values().sum(),
         file_bytes: gguf.file_bytes(),
         trained_context_tokens: arch.context_tokens,

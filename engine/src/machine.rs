@@ -15,7 +15,10 @@ pub struct Ceilings {
 impl Ceilings {
     /// Measures for about a second.
     pub fn measure(threads: usize) -> Ceilings {
-        Ceilings { integer_ops: peak::integer_ops(Isa::best(), threads), read_bytes: peak::read_bytes(threads) }
+        Ceilings {
+            integer_ops: peak::integer_ops(Isa::best(), threads),
+            read_bytes: peak::read_bytes(threads),
+        }
     }
 }
 
@@ -24,13 +27,26 @@ impl Ceilings {
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kb| kb * 1_024)
+    line.trim()
+        .strip_suffix(" kB")?
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .map(|kb| kb * 1_024)
 }
 
 /// The machine and this build, in one line.
 pub fn describe() -> String {
     let model = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
-        text.lines().find_map(|line| Some(line.strip_prefix("model name")?.split_once(':')?.1.trim().to_owned()))
+        text.lines().find_map(|line| {
+            Some(
+                line.strip_prefix("model name")?
+                    .split_once(':')?
+                    .1
+                    .trim()
+                    .to_owned(),
+            )
+        })
     });
     format!(
         "{}, {} cores, {} {}, reprise {} at {}",

@@ -21,7 +21,10 @@ impl Default for SamplingOptions {
 impl SamplingOptions {
     /// The most likely token, always.
     pub fn greedy() -> SamplingOptions {
-        SamplingOptions { temperature: 0.0, ..SamplingOptions::default() }
+        SamplingOptions {
+            temperature: 0.0,
+            ..SamplingOptions::default()
+        }
     }
 
     /// Checks every value.
@@ -30,14 +33,37 @@ impl SamplingOptions {
     /// Names the option, its value and its range.
     pub fn validate(&self) -> Result<(), EngineError> {
         let check = |name: &'static str, value: f32, ok: bool, range: &'static str| {
-            if ok { Ok(()) } else { Err(EngineError::BadOption { name, value: value.to_string(), range }) }
+            if ok {
+                Ok(())
+            } else {
+                Err(EngineError::BadOption {
+                    name,
+                    value: value.to_string(),
+                    range,
+                })
+            }
         };
         let t = self.temperature;
         check("temperature", t, (0.0..=100.0).contains(&t), "from 0 to 100")?;
-        check("top-p", self.top_p, self.top_p > 0.0 && self.top_p <= 1.0, "above 0 and at most 1")?;
-        check("min-p", self.min_p, (0.0..=1.0).contains(&self.min_p), "from 0 to 1")?;
+        check(
+            "top-p",
+            self.top_p,
+            self.top_p > 0.0 && self.top_p <= 1.0,
+            "above 0 and at most 1",
+        )?;
+        check(
+            "min-p",
+            self.min_p,
+            (0.0..=1.0).contains(&self.min_p),
+            "from 0 to 1",
+        )?;
         let penalty = self.repetition_penalty;
-        check("repetition-penalty", penalty, penalty > 0.0 && penalty <= 10.0, "above 0 and at most 10")
+        check(
+            "repetition-penalty",
+            penalty,
+            penalty > 0.0 && penalty <= 10.0,
+            "above 0 and at most 10",
+        )
     }
 }
 
@@ -72,7 +98,13 @@ impl Sampler {
 
     /// The next token, given the logits and the tokens so far.
     pub fn sample(&mut self, logits: &[f32], so_far: &[TokenId]) -> TokenId {
-        let SamplingOptions { temperature, top_k, top_p, min_p, .. } = self.options;
+        let SamplingOptions {
+            temperature,
+            top_k,
+            top_p,
+            min_p,
+            ..
+        } = self.options;
         let penalised = self.options.repetition_penalty != 1.0;
         if temperature == 0.0 && !penalised {
             return most_likely(logits);
@@ -80,20 +112,27 @@ impl Sampler {
         self.candidates.clear();
         // A logit that is no number would spoil every comparison: such tokens are never drawn.
         let finite = logits.iter().enumerate().filter(|(_, logit)| !logit.is_nan());
-        self.candidates.extend(finite.map(|(id, &logit)| (id as TokenId, logit)));
+        self.candidates
+            .extend(finite.map(|(id, &logit)| (id as TokenId, logit)));
         if penalised {
             self.penalise(so_far);
         }
         let descending = |a: &(TokenId, f32), b: &(TokenId, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
         if temperature == 0.0 {
-            return self.candidates.iter().min_by(|a, b| descending(a, b)).map_or(0, |best| best.0);
+            return self
+                .candidates
+                .iter()
+                .min_by(|a, b| descending(a, b))
+                .map_or(0, |best| best.0);
         }
         if top_k > 0 && top_k < self.candidates.len() {
             self.candidates.select_nth_unstable_by(top_k, descending);
             self.candidates.truncate(top_k);
         }
         self.candidates.sort_unstable_by(descending);
-        let Some(&(_, top)) = self.candidates.first() else { return 0 };
+        let Some(&(_, top)) = self.candidates.first() else {
+            return 0;
+        };
         // Top-p and min-p look at the model's own probabilities; the temperature acts on what they leave.
         let total: f32 = self.candidates.iter().map(|(_, logit)| (logit - top).exp()).sum();
         let mut reached = 0.0;
@@ -131,7 +170,11 @@ impl Sampler {
             }
             if let Ok(at) = self.candidates.binary_search_by_key(&id, |candidate| candidate.0) {
                 let logit = &mut self.candidates[at].1;
-                *logit = if *logit > 0.0 { *logit / penalty } else { *logit * penalty };
+                *logit = if *logit > 0.0 {
+                    *logit / penalty
+                } else {
+                    *logit * penalty
+                };
             }
         }
     }
@@ -158,12 +201,22 @@ mod tests {
     }
 
     fn plain() -> SamplingOptions {
-        SamplingOptions { temperature: 1.0, top_k: 0, top_p: 1.0, min_p: 0.0, seed: Some(5), ..Default::default() }
+        SamplingOptions {
+            temperature: 1.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            seed: Some(5),
+            ..Default::default()
+        }
     }
 
     #[test]
     fn greedy_takes_the_first_of_the_largest() {
-        assert_eq!(draws(&SamplingOptions::greedy(), &[0.0, 3.0, 3.0, f32::NAN], 1), [1]);
+        assert_eq!(
+            draws(&SamplingOptions::greedy(), &[0.0, 3.0, 3.0, f32::NAN], 1),
+            [1]
+        );
     }
 
     #[test]
@@ -171,7 +224,17 @@ mod tests {
         let logits: Vec<f32> = (0..100).map(|i| (i as f32 * 0.37).sin()).collect();
         let a = draws(&plain(), &logits, 50);
         assert_eq!(a, draws(&plain(), &logits, 50));
-        assert_ne!(a, draws(&SamplingOptions { seed: Some(6), ..plain() }, &logits, 50));
+        assert_ne!(
+            a,
+            draws(
+                &SamplingOptions {
+                    seed: Some(6),
+                    ..plain()
+                },
+                &logits,
+                50
+            )
+        );
     }
 
     #[test]
@@ -190,15 +253,43 @@ mod tests {
         let logits = [0.5f32, 0.3, 0.15, 0.05].map(f32::ln);
         let seen = |options: SamplingOptions| draws(&options, &logits, 2_000).into_iter().max().unwrap();
         assert_eq!(seen(SamplingOptions { top_k: 2, ..plain() }), 1);
-        assert_eq!(seen(SamplingOptions { top_p: 0.79, ..plain() }), 1);
-        assert_eq!(seen(SamplingOptions { top_p: 0.81, ..plain() }), 2);
-        assert_eq!(seen(SamplingOptions { min_p: 0.5, ..plain() }), 1);
-        assert_eq!(seen(SamplingOptions { temperature: 1e-3, ..plain() }), 0);
+        assert_eq!(
+            seen(SamplingOptions {
+                top_p: 0.79,
+                ..plain()
+            }),
+            1
+        );
+        assert_eq!(
+            seen(SamplingOptions {
+                top_p: 0.81,
+                ..plain()
+            }),
+            2
+        );
+        assert_eq!(
+            seen(SamplingOptions {
+                min_p: 0.5,
+                ..plain()
+            }),
+            1
+        );
+        assert_eq!(
+            seen(SamplingOptions {
+                temperature: 1e-3,
+                ..plain()
+            }),
+            0
+        );
     }
 
     #[test]
     fn the_penalty_acts_once_on_recent_tokens() {
-        let options = SamplingOptions { repetition_penalty: 2.0, repetition_window: 3, ..SamplingOptions::greedy() };
+        let options = SamplingOptions {
+            repetition_penalty: 2.0,
+            repetition_window: 3,
+            ..SamplingOptions::greedy()
+        };
         let mut sampler = Sampler::new(&options, 3).unwrap();
         assert_eq!(sampler.sample(&[3.0, 2.0, -1.0], &[]), 0);
         assert_eq!(sampler.sample(&[3.0, 2.0, -1.0], &[0, 0]), 1);
@@ -209,11 +300,26 @@ mod tests {
     #[test]
     fn values_out_of_range_are_named() {
         for options in [
-            SamplingOptions { temperature: -1.0, ..plain() },
-            SamplingOptions { temperature: f32::NAN, ..plain() },
-            SamplingOptions { top_p: 0.0, ..plain() },
-            SamplingOptions { min_p: 1.5, ..plain() },
-            SamplingOptions { repetition_penalty: 0.0, ..plain() },
+            SamplingOptions {
+                temperature: -1.0,
+                ..plain()
+            },
+            SamplingOptions {
+                temperature: f32::NAN,
+                ..plain()
+            },
+            SamplingOptions {
+                top_p: 0.0,
+                ..plain()
+            },
+            SamplingOptions {
+                min_p: 1.5,
+                ..plain()
+            },
+            SamplingOptions {
+                repetition_penalty: 0.0,
+                ..plain()
+            },
         ] {
             assert!(options.validate().unwrap_err().to_string().contains("must be"));
         }

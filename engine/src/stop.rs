@@ -11,20 +11,33 @@ pub struct StopWatch {
 impl StopWatch {
     /// Watches for any of `stops`; empty ones are ignored.
     pub fn new(stops: &[String]) -> StopWatch {
-        StopWatch { stops: stops.iter().filter(|stop| !stop.is_empty()).cloned().collect(), held: String::new() }
+        StopWatch {
+            stops: stops.iter().filter(|stop| !stop.is_empty()).cloned().collect(),
+            held: String::new(),
+        }
     }
 
     /// Takes the next piece; appends to `out` what can be shown. Returns the stop string when one came up: what stands
     /// before it has been let through, and the rest is dropped.
     pub fn push(&mut self, piece: &str, out: &mut String) -> Option<&str> {
         self.held.push_str(piece);
-        let first = self.stops.iter().enumerate().filter_map(|(i, stop)| Some((self.held.find(stop.as_str())?, i))).min();
+        let first = self
+            .stops
+            .iter()
+            .enumerate()
+            .filter_map(|(i, stop)| Some((self.held.find(stop.as_str())?, i)))
+            .min();
         if let Some((at, i)) = first {
             out.push_str(&self.held[..at]);
             self.held.clear();
             return Some(&self.stops[i]);
         }
-        let keep = self.stops.iter().map(|stop| overlap(&self.held, stop)).max().unwrap_or(0);
+        let keep = self
+            .stops
+            .iter()
+            .map(|stop| overlap(&self.held, stop))
+            .max()
+            .unwrap_or(0);
         out.push_str(&self.held[..self.held.len() - keep]);
         self.held.drain(..self.held.len() - keep);
         None
@@ -73,9 +86,18 @@ mod tests {
 
     #[test]
     fn a_stop_string_across_pieces_is_found_and_not_shown() {
-        assert_eq!(run(&["END"], &["abc E", "N", "D def"]), ("abc ".into(), Some("END".into())));
-        assert_eq!(run(&["\n\n"], &["a\n", "b\n", "\nc"]), ("a\nb".into(), Some("\n\n".into())));
-        assert_eq!(run(&["。終"], &["はい。", "終わり"]), ("はい".into(), Some("。終".into())));
+        assert_eq!(
+            run(&["END"], &["abc E", "N", "D def"]),
+            ("abc ".into(), Some("END".into()))
+        );
+        assert_eq!(
+            run(&["\n\n"], &["a\n", "b\n", "\nc"]),
+            ("a\nb".into(), Some("\n\n".into()))
+        );
+        assert_eq!(
+            run(&["。終"], &["はい。", "終わり"]),
+            ("はい".into(), Some("。終".into()))
+        );
     }
 
     #[test]

@@ -23,8 +23,22 @@ fn logits(model: &Path, golden: &Golden, call_tokens: usize, threads: usize) -> 
     let mut rows = Vec::new();
     let mut start = 0;
     for tokens in golden.token_ids.chunks(call_tokens) {
-        let kind = if tokens.len() == 1 { GraphKind::Decode } else { GraphKind::Prefill };
-        backend.run(&GraphCall { kind, tokens, start, outputs: Outputs::All }, &mut kv).unwrap();
+        let kind = if tokens.len() == 1 {
+            GraphKind::Decode
+        } else {
+            GraphKind::Prefill
+        };
+        backend
+            .run(
+                &GraphCall {
+                    kind,
+                    tokens,
+                    start,
+                    outputs: Outputs::All,
+                },
+                &mut kv,
+            )
+            .unwrap();
         for (i, row) in backend.logits().chunks_exact(vocabulary).enumerate() {
             if golden.positions.contains(&(start + i)) {
                 rows.push(row.to_vec());
@@ -60,8 +74,17 @@ fn score(model: &Path, golden: &str) -> Option<(Score, Score)> {
 fn assert_quantised(model: &Path, golden: &str) {
     if let Some((score, peer)) = score(model, golden) {
         assert!(score.mean_kl < 0.02, "mean KL {}", score.mean_kl);
-        assert!(score.mean_kl <= 1.2 * peer.mean_kl, "mean KL {} against {}", score.mean_kl, peer.mean_kl);
-        assert!(score.top1_agreement >= 0.95, "top-1 agreement {}", score.top1_agreement);
+        assert!(
+            score.mean_kl <= 1.2 * peer.mean_kl,
+            "mean KL {} against {}",
+            score.mean_kl,
+            peer.mean_kl
+        );
+        assert!(
+            score.top1_agreement >= 0.95,
+            "top-1 agreement {}",
+            score.top1_agreement
+        );
     }
 }
 
@@ -78,16 +101,30 @@ fn tiny(name: &str) -> PathBuf {
 
 #[test]
 fn f32_files_of_every_architecture_agree_to_a_ten_thousandth_of_a_nat() {
-    for name in ["tiny-qwen3-f32", "tiny-llama3-f32", "tiny-qwen2-f32", "tiny-gemma3-f32"] {
+    for name in [
+        "tiny-qwen3-f32",
+        "tiny-llama3-f32",
+        "tiny-qwen2-f32",
+        "tiny-gemma3-f32",
+    ] {
         let (score, _) = score(&tiny(&format!("{name}.gguf")), &format!("{name}.golden")).unwrap();
         assert!(score.mean_kl < 1e-4, "{name}: mean KL {}", score.mean_kl);
-        assert!(score.top1_agreement >= 0.98, "{name}: top-1 agreement {}", score.top1_agreement);
+        assert!(
+            score.top1_agreement >= 0.98,
+            "{name}: top-1 agreement {}",
+            score.top1_agreement
+        );
     }
 }
 
 #[test]
 fn quantised_files_of_every_architecture_are_as_close_as_llama_cpp_is() {
-    for name in ["tiny-qwen3-mixed", "tiny-llama3-q4_k", "tiny-qwen2-q5_0", "tiny-gemma3-mixed"] {
+    for name in [
+        "tiny-qwen3-mixed",
+        "tiny-llama3-q4_k",
+        "tiny-qwen2-q5_0",
+        "tiny-gemma3-mixed",
+    ] {
         assert_quantised(&tiny(&format!("{name}.gguf")), &format!("{name}.golden"));
     }
 }
@@ -95,13 +132,20 @@ fn quantised_files_of_every_architecture_are_as_close_as_llama_cpp_is() {
 #[test]
 fn the_default_model_is_as_close_as_llama_cpp_is() {
     let model = models().join("SmolLM2-135M-Instruct.Q4_1.gguf");
-    assert!(model.is_file(), "{} is missing; models/fetch brings it", model.display());
+    assert!(
+        model.is_file(),
+        "{} is missing; models/fetch brings it",
+        model.display()
+    );
     assert_quantised(&model, "smollm2-135m-q4_1.golden");
 }
 
 #[test]
 fn the_default_model_requantised_is_as_close_as_llama_cpp_is() {
-    assert_quantised(&models().join("SmolLM2-135M-Instruct.Q4_0.gguf"), "smollm2-135m-q4_0.golden");
+    assert_quantised(
+        &models().join("SmolLM2-135M-Instruct.Q4_0.gguf"),
+        "smollm2-135m-q4_0.golden",
+    );
 }
 
 #[test]
@@ -112,7 +156,10 @@ fn qwen_coder_is_as_close_as_llama_cpp_is() {
 
 #[test]
 fn gemma_is_as_close_as_llama_cpp_is() {
-    assert_quantised(&models().join("gemma-3-270m-q4_k_m.gguf"), "gemma-3-270m-q4_k_m.golden");
+    assert_quantised(
+        &models().join("gemma-3-270m-q4_k_m.gguf"),
+        "gemma-3-270m-q4_k_m.golden",
+    );
 }
 
 #[test]
@@ -123,7 +170,10 @@ fn logits_depend_neither_on_how_a_prompt_is_split_into_calls_nor_on_threads() {
         let whole = logits(&model, &golden, 200, 2);
         for (call_tokens, threads) in [(1, 2), (7, 3), (64, 1)] {
             let split = logits(&model, &golden, call_tokens, threads);
-            assert!(split == whole, "{name} in calls of {call_tokens} on {threads} threads");
+            assert!(
+                split == whole,
+                "{name} in calls of {call_tokens} on {threads} threads"
+            );
         }
     }
 }

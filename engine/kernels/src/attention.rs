@@ -59,7 +59,11 @@ impl Partial {
     /// For `rows` rows (rounded up to whole groups) of `dim` values.
     pub fn new(rows: usize, dim: usize) -> Partial {
         let rows = rows.next_multiple_of(ROWS);
-        Partial { max: Buffer::zeroed(rows), sum: Buffer::zeroed(rows), values: Buffer::zeroed(rows * dim) }
+        Partial {
+            max: Buffer::zeroed(rows),
+            sum: Buffer::zeroed(rows),
+            values: Buffer::zeroed(rows * dim),
+        }
     }
 
     fn reset(&mut self, rows: usize, dim: usize) {
@@ -130,14 +134,14 @@ impl AttentionScratch {
     /// `window` of it where there is one. `positions` ascend. Results are read by [`AttentionScratch::finish`].
     pub fn run(&mut self, isa: Isa, positions: &[usize], window: Option<usize>, kv: &dyn KeyValues) {
         let rows = positions.len();
-        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
-        let mut total = std::mem::replace(&mut self.total, Partial::new(0, 0));
-        total.reset(rows, self.dim);
+        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
+            return;
+        };
+        self.total.reset(rows, self.dim);
         for segment in segments(first, last, window) {
             self.run_segment(isa, positions, window, kv, segment);
-            total.merge(&self.segment, rows, self.dim);
+            self.total.merge(&self.segment, rows, self.dim);
         }
-        self.total = total;
     }
 
     /// Runs one segment alone and leaves the result for [`AttentionScratch::copy_segment`].
@@ -152,7 +156,9 @@ impl AttentionScratch {
         let (rows, dim) = (positions.len(), self.dim);
         assert!(rows <= self.rows && dim.is_multiple_of(16) && dim > 0);
         self.segment.reset(rows.next_multiple_of(ROWS), dim);
-        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else { return };
+        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
+            return;
+        };
         let keys = visible(first, window).start.max(segment * SEGMENT_KEYS)
             ..visible(last, window).end.min((segment + 1) * SEGMENT_KEYS);
         if keys.is_empty() {
@@ -173,8 +179,20 @@ impl AttentionScratch {
                 scores(isa, queries, &self.keys, dim, &mut self.scores);
                 let row = group * ROWS;
                 let mut rescale = [1.0; ROWS];
-                let state = (&mut self.segment.max[row..row + ROWS], &mut self.segment.sum[row..row + ROWS]);
-                softmax(isa, &mut self.scores, at, count, positions, window, state, &mut rescale);
+                let state = (
+                    &mut self.segment.max[row..row + ROWS],
+                    &mut self.segment.sum[row..row + ROWS],
+                );
+                softmax(
+                    isa,
+                    &mut self.scores,
+                    at,
+                    count,
+                    positions,
+                    window,
+                    state,
+                    &mut rescale,
+                );
                 let values = &mut self.segment.values[row * dim..][..ROWS * dim];
                 accumulate(isa, &self.scores, &self.values, dim, count, &rescale, values);
             }
@@ -326,7 +344,8 @@ fn softmax_body(
                 lanes[i] += chunk[i];
             }
         }
-        let sum = (lanes[0] + lanes[4]) + (lanes[1] + lanes[5]) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+        let sum =
+            (lanes[0] + lanes[4]) + (lanes[1] + lanes[5]) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
         sums[t] = sums[t] * rescale[t] + sum;
     }
 }
@@ -420,10 +439,22 @@ mod avx2 {
         let (a2, a3) = (_mm256_unpacklo_ps(r[2], r[3]), _mm256_unpackhi_ps(r[2], r[3]));
         let (a4, a5) = (_mm256_unpacklo_ps(r[4], r[5]), _mm256_unpackhi_ps(r[4], r[5]));
         let (a6, a7) = (_mm256_unpacklo_ps(r[6], r[7]), _mm256_unpackhi_ps(r[6], r[7]));
-        let (b0, b1) = (_mm256_shuffle_ps::<0x44>(a0, a2), _mm256_shuffle_ps::<0xee>(a0, a2));
-        let (b2, b3) = (_mm256_shuffle_ps::<0x44>(a1, a3), _mm256_shuffle_ps::<0xee>(a1, a3));
-        let (b4, b5) = (_mm256_shuffle_ps::<0x44>(a4, a6), _mm256_shuffle_ps::<0xee>(a4, a6));
-        let (b6, b7) = (_mm256_shuffle_ps::<0x44>(a5, a7), _mm256_shuffle_ps::<0xee>(a5, a7));
+        let (b0, b1) = (
+            _mm256_shuffle_ps::<0x44>(a0, a2),
+            _mm256_shuffle_ps::<0xee>(a0, a2),
+        );
+        let (b2, b3) = (
+            _mm256_shuffle_ps::<0x44>(a1, a3),
+            _mm256_shuffle_ps::<0xee>(a1, a3),
+        );
+        let (b4, b5) = (
+            _mm256_shuffle_ps::<0x44>(a4, a6),
+            _mm256_shuffle_ps::<0xee>(a4, a6),
+        );
+        let (b6, b7) = (
+            _mm256_shuffle_ps::<0x44>(a5, a7),
+            _mm256_shuffle_ps::<0xee>(a5, a7),
+        );
         [
             _mm256_permute2f128_ps::<0x20>(b0, b4),
             _mm256_permute2f128_ps::<0x20>(b1, b5),

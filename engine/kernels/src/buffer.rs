@@ -43,12 +43,21 @@ unsafe impl<T: Plain + Sync> Sync for Buffer<T> {}
 impl<T: Plain> Buffer<T> {
     /// Allocates `len` zeros. Aborts when memory is exhausted, as every Rust collection does.
     pub fn zeroed(len: usize) -> Buffer<T> {
-        let bytes = len.checked_mul(size_of::<T>()).expect("a buffer's size fits the address space");
-        let align = if bytes >= 4 * HUGE_PAGE { HUGE_PAGE } else { CACHE_LINE };
-        let layout = Layout::from_size_align(bytes.max(1), align).expect("a buffer's size fits the address space");
+        let bytes = len
+            .checked_mul(size_of::<T>())
+            .expect("a buffer's size fits the address space");
+        let align = if bytes >= 4 * HUGE_PAGE {
+            HUGE_PAGE
+        } else {
+            CACHE_LINE
+        };
+        let layout =
+            Layout::from_size_align(bytes.max(1), align).expect("a buffer's size fits the address space");
         // SAFETY: the layout's size is not zero.
         let raw = unsafe { alloc(layout) };
-        let Some(start) = NonNull::new(raw.cast::<T>()) else { handle_alloc_error(layout) };
+        let Some(start) = NonNull::new(raw.cast::<T>()) else {
+            handle_alloc_error(layout)
+        };
         #[cfg(target_os = "linux")]
         if align == HUGE_PAGE {
             // SAFETY: the range was just allocated and is owned here; the call is only advice.
@@ -57,7 +66,12 @@ impl<T: Plain> Buffer<T> {
         // The advice must come before the first touch, hence not `alloc_zeroed`.
         // SAFETY: the whole range was just allocated.
         unsafe { raw.write_bytes(0, bytes) };
-        Buffer { start, len, layout, marker: PhantomData }
+        Buffer {
+            start,
+            len,
+            layout,
+            marker: PhantomData,
+        }
     }
 }
 

@@ -75,7 +75,9 @@ mod avx2 {
                 *sum = _mm256_add_epi32(*sum, product);
             }
         }
-        let total = sums.into_iter().fold(_mm256_setzero_si256(), |a, b| _mm256_add_epi32(a, b));
+        let total = sums
+            .into_iter()
+            .fold(_mm256_setzero_si256(), |a, b| _mm256_add_epi32(a, b));
         _mm256_extract_epi64::<0>(total) as u64
     }
 }

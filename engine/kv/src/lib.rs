@@ -36,7 +36,9 @@ pub struct LayerShape {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KvError {
     /// More positions than the memory was made for.
-    #[error("{wanted} positions do not fit a window of {capacity}; shorten the prompt or load the model with a larger window")]
+    #[error(
+        "{wanted} positions do not fit a window of {capacity}; shorten the prompt or load the model with a larger window"
+    )]
     Full {
         /// Positions asked for.
         wanted: usize,
@@ -64,7 +66,10 @@ impl KvMemory {
     pub fn new(layers: &[LayerShape], capacity: usize) -> KvMemory {
         let layers = layers
             .iter()
-            .map(|&shape| LayerPages { shape, pages: Vec::with_capacity(capacity.div_ceil(PAGE_TOKENS)) })
+            .map(|&shape| LayerPages {
+                shape,
+                pages: Vec::with_capacity(capacity.div_ceil(PAGE_TOKENS)),
+            })
             .collect();
         KvMemory { layers, capacity }
     }
@@ -76,7 +81,11 @@ impl KvMemory {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.layers.iter().flat_map(|layer| &layer.pages).map(|page| page.len() * 2).sum()
+        self.layers
+            .iter()
+            .flat_map(|layer| &layer.pages)
+            .map(|page| page.len() * 2)
+            .sum()
     }
 
     /// Makes sure that positions `0..positions` have pages, so that no step has to allocate.
@@ -85,7 +94,10 @@ impl KvMemory {
     /// When there are more than the capacity.
     pub fn reserve(&mut self, positions: usize) -> Result<(), KvError> {
         if positions > self.capacity {
-            return Err(KvError::Full { wanted: positions, capacity: self.capacity });
+            return Err(KvError::Full {
+                wanted: positions,
+                capacity: self.capacity,
+            });
         }
         for layer in &mut self.layers {
             let values = 2 * layer.shape.kv_heads * PAGE_TOKENS * layer.shape.head_dim;
@@ -109,7 +121,12 @@ impl KvMemory {
     /// When there is no such layer.
     pub fn layer(&mut self, layer: usize) -> LayerKv<'_> {
         let LayerPages { shape, pages } = &mut self.layers[layer];
-        LayerKv { shape: *shape, pages: pages.as_mut_ptr(), count: pages.len(), marker: std::marker::PhantomData }
+        LayerKv {
+            shape: *shape,
+            pages: pages.as_mut_ptr(),
+            count: pages.len(),
+            marker: std::marker::PhantomData,
+        }
     }
 }
 
@@ -180,7 +197,10 @@ impl KeyValues for HeadKv<'_> {
         unsafe {
             let start = (*self.layer.pages.add(page)).as_ptr();
             let len = TILE_KEYS * head_dim;
-            (std::slice::from_raw_parts(start.add(at), len), std::slice::from_raw_parts(start.add(half + at), len))
+            (
+                std::slice::from_raw_parts(start.add(at), len),
+                std::slice::from_raw_parts(start.add(half + at), len),
+            )
         }
     }
 }
@@ -192,7 +212,10 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back_from_its_tile() {
-        let shape = LayerShape { kv_heads: 3, head_dim: 16 };
+        let shape = LayerShape {
+            kv_heads: 3,
+            head_dim: 16,
+        };
         let mut kv = KvMemory::new(&[shape, shape], 600);
         kv.reserve(600).unwrap();
         let layer = kv.layer(1);
@@ -208,20 +231,40 @@ mod tests {
                 let head_kv = layer.head(head);
                 let (k, v) = head_kv.tile(position / TILE_KEYS);
                 let at = position % TILE_KEYS * 16;
-                assert!(k[at..at + 16].iter().all(|&k| f16_to_f32(k) == (position + head) as f32));
-                assert!(v[at..at + 16].iter().all(|&v| f16_to_f32(v) == -((position + head) as f32)));
+                assert!(
+                    k[at..at + 16]
+                        .iter()
+                        .all(|&k| f16_to_f32(k) == (position + head) as f32)
+                );
+                assert!(
+                    v[at..at + 16]
+                        .iter()
+                        .all(|&v| f16_to_f32(v) == -((position + head) as f32))
+                );
             }
         }
     }
 
     #[test]
     fn pages_come_when_reserved_and_go_when_shrunk() {
-        let mut kv = KvMemory::new(&[LayerShape { kv_heads: 1, head_dim: 16 }], 1_000);
+        let mut kv = KvMemory::new(
+            &[LayerShape {
+                kv_heads: 1,
+                head_dim: 16,
+            }],
+            1_000,
+        );
         assert_eq!(kv.bytes(), 0);
         kv.reserve(257).unwrap();
         assert_eq!(kv.bytes(), 2 * 2 * 256 * 16 * 2);
         kv.shrink(256);
         assert_eq!(kv.bytes(), 2 * 256 * 16 * 2);
-        assert_eq!(kv.reserve(1_001), Err(KvError::Full { wanted: 1_001, capacity: 1_000 }));
+        assert_eq!(
+            kv.reserve(1_001),
+            Err(KvError::Full {
+                wanted: 1_001,
+                capacity: 1_000
+            })
+        );
     }
 }

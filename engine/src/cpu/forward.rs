@@ -35,7 +35,12 @@ unsafe impl Sync for SharedRows<'_> {}
 
 impl<'a> SharedRows<'a> {
     fn new(matrix: &'a mut [f32], stride: usize) -> SharedRows<'a> {
-        SharedRows { start: matrix.as_mut_ptr(), len: matrix.len(), stride, marker: PhantomData }
+        SharedRows {
+            start: matrix.as_mut_ptr(),
+            len: matrix.len(),
+            stride,
+            marker: PhantomData,
+        }
     }
 
     /// Rows `first..first + count`.
@@ -82,7 +87,11 @@ fn multiply(
 ) {
     let panels: usize = products.iter().map(|product| product.weights.panels()).sum();
     // With few tokens a panel is little work: give out several at once, yet enough items to balance the threads.
-    let share = if x.rows() >= TILE_ROWS { 1 } else { (panels / (pool.threads() * 8)).max(1) };
+    let share = if x.rows() >= TILE_ROWS {
+        1
+    } else {
+        (panels / (pool.threads() * 8)).max(1)
+    };
     let mut views: [Option<Output<'_>>; 3] = [None; 3];
     assert!(products.len() <= views.len());
     let out = Output::new(out, stride);
@@ -97,7 +106,16 @@ fn multiply(
                 if panel < product.weights.panels() {
                     // SAFETY: each panel is one item's.
                     unsafe {
-                        matmul_panel(isa, product.weights, panel, x, product.bias, view, store, &mut scratch);
+                        matmul_panel(
+                            isa,
+                            product.weights,
+                            panel,
+                            x,
+                            product.bias,
+                            view,
+                            store,
+                            &mut scratch,
+                        );
                     }
                     break;
                 }
@@ -107,11 +125,19 @@ fn multiply(
     });
 }
 
-pub(super) fn run(backend: &mut CpuBackend, call: &GraphCall<'_>, kv: &mut KvMemory) -> Result<(), BackendError> {
+pub(super) fn run(
+    backend: &mut CpuBackend,
+    call: &GraphCall<'_>,
+    kv: &mut KvMemory,
+) -> Result<(), BackendError> {
     let count = call.tokens.len();
     let capacity = backend.capacity(call.kind);
     if count > capacity {
-        return Err(BackendError::Capacity { kind: call.kind, capacity, given: count });
+        return Err(BackendError::Capacity {
+            kind: call.kind,
+            capacity,
+            given: count,
+        });
     }
     let vocabulary = backend.arch.vocabulary;
     if let Some(&token) = call.tokens.iter().find(|&&token| token as usize >= vocabulary) {
@@ -129,9 +155,23 @@ pub(super) fn run(backend: &mut CpuBackend, call: &GraphCall<'_>, kv: &mut KvMem
     let ws = &mut backend.workspace;
     ws.positions.clear();
     ws.positions.extend(call.start..call.start + count);
-    ws.ropes.iter_mut().for_each(|table| table.fill(call.start, count));
-    let mut step = Step { isa: backend.isa, pool: &mut backend.pool, ws, count, epsilon: backend.arch.norm_epsilon };
-    for (i, (layer, weights)) in backend.arch.layers.iter().zip(&backend.weights.layers).enumerate() {
+    ws.ropes
+        .iter_mut()
+        .for_each(|table| table.fill(call.start, count));
+    let mut step = Step {
+        isa: backend.isa,
+        pool: &mut backend.pool,
+        ws,
+        count,
+        epsilon: backend.arch.norm_epsilon,
+    };
+    for (i, (layer, weights)) in backend
+        .arch
+        .layers
+        .iter()
+        .zip(&backend.weights.layers)
+        .enumerate()
+    {
         step.attention(i, layer, weights, &kv.layer(i));
         step.feed_forward(layer, weights, backend.arch.gate);
     }
@@ -178,13 +218,34 @@ impl Step<'_> {
         let stride = q + 2 * kv_width;
         normalise(self, &weights.attention_norm, width);
         let products = [
-            Product { weights: &weights.query, bias: weights.query_bias.as_deref(), column: 0 },
-            Product { weights: &weights.key, bias: weights.key_bias.as_deref(), column: q },
-            Product { weights: &weights.value, bias: weights.value_bias.as_deref(), column: q + kv_width },
+            Product {
+                weights: &weights.query,
+                bias: weights.query_bias.as_deref(),
+                column: 0,
+            },
+            Product {
+                weights: &weights.key,
+                bias: weights.key_bias.as_deref(),
+                column: q,
+            },
+            Product {
+                weights: &weights.value,
+                bias: weights.value_bias.as_deref(),
+                column: q + kv_width,
+            },
         ];
         let ws = &mut *self.ws;
         let qkv = &mut ws.qkv[..self.count * stride];
-        multiply(self.pool, self.isa, &ws.matmul, &ws.activations, &products, qkv, stride, Store::Set);
+        multiply(
+            self.pool,
+            self.isa,
+            &ws.matmul,
+            &ws.activations,
+            &products,
+            qkv,
+            stride,
+            Store::Set,
+        );
         self.rotate(index, layer, weights, kv, stride);
         if self.count == 1 {
             self.attend_one(layer, kv, stride);
@@ -198,7 +259,14 @@ impl Step<'_> {
     }
 
     /// Normalises and rotates Q and K, scales Q, and writes K and V to memory.
-    fn rotate(&mut self, index: usize, layer: &Layer, weights: &LayerWeights, kv: &LayerKv<'_>, stride: usize) {
+    fn rotate(
+        &mut self,
+        index: usize,
+        layer: &Layer,
+        weights: &LayerWeights,
+        kv: &LayerKv<'_>,
+        stride: usize,
+    ) {
         let (isa, epsilon) = (self.isa, self.epsilon);
         let ws = &mut *self.ws;
         let table: &RopeTable = &ws.ropes[ws.rope_of_layer[index]];
@@ -218,7 +286,9 @@ impl Step<'_> {
                     rope(isa, &mut head[..layer.rope.dims], cos, sin, layer.rope.pairs);
                     head.iter_mut().for_each(|value| *value *= layer.query_scale);
                 }
-                let heads = keys.chunks_exact_mut(layer.head_dim).zip(values.chunks_exact(layer.head_dim));
+                let heads = keys
+                    .chunks_exact_mut(layer.head_dim)
+                    .zip(values.chunks_exact(layer.head_dim));
                 for (head, (key, value)) in heads.enumerate() {
                     if let Some(norm) = &weights.key_norm {
                         rms_norm_in_place(isa, key, norm, epsilon);
@@ -255,8 +325,13 @@ impl Step<'_> {
                     place.positions.push(positions[token]);
                 }
             }
-            place.scratch.run(isa, &place.positions, layer.window, &kv.head(kv_head));
-            for (row, (token, g)) in tokens.flat_map(|token| (0..group).map(move |g| (token, g))).enumerate() {
+            place
+                .scratch
+                .run(isa, &place.positions, layer.window, &kv.head(kv_head));
+            for (row, (token, g)) in tokens
+                .flat_map(|token| (0..group).map(move |g| (token, g)))
+                .enumerate()
+            {
                 // SAFETY: each token and head is one item's.
                 let to = unsafe { out.part(token, (kv_head * group + g) * dim, dim) };
                 place.scratch.finish(row, to);
@@ -286,7 +361,9 @@ impl Step<'_> {
                 place.scratch.set_query(g, &qkv[at..at + dim]);
             }
             let head = kv.head(kv_head);
-            place.scratch.run_segment(isa, &place.positions, layer.window, &head, parts.start + part);
+            place
+                .scratch
+                .run_segment(isa, &place.positions, layer.window, &head, parts.start + part);
             place.scratch.copy_segment(group, &mut own(slot(kv_head, part)));
         });
         for kv_head in 0..layer.kv_heads {
@@ -306,13 +383,30 @@ impl Step<'_> {
         let inner = layer.feed_forward;
         normalise(self, &weights.feed_forward_norm, width);
         let products = [
-            Product { weights: &weights.gate, bias: None, column: 0 },
-            Product { weights: &weights.up, bias: None, column: inner },
+            Product {
+                weights: &weights.gate,
+                bias: None,
+                column: 0,
+            },
+            Product {
+                weights: &weights.up,
+                bias: None,
+                column: inner,
+            },
         ];
         let (isa, count) = (self.isa, self.count);
         let ws = &mut *self.ws;
         let gated = &mut ws.gated[..count * 2 * inner];
-        multiply(self.pool, isa, &ws.matmul, &ws.activations, &products, gated, 2 * inner, Store::Set);
+        multiply(
+            self.pool,
+            isa,
+            &ws.matmul,
+            &ws.activations,
+            &products,
+            gated,
+            2 * inner,
+            Store::Set,
+        );
         let tiles = ws.activations.begin(count, inner);
         let rows = SharedRows::new(gated, 2 * inner);
         self.pool.run(tiles.tiles(), &|thread, tile| {
@@ -338,14 +432,36 @@ impl Step<'_> {
     fn add_product(&mut self, weights: &PackedMatrix, norm: Option<&[f32]>) {
         let (isa, count, width) = (self.isa, self.count, weights.rows());
         let ws = &mut *self.ws;
-        let product = [Product { weights, bias: None, column: 0 }];
+        let product = [Product {
+            weights,
+            bias: None,
+            column: 0,
+        }];
         let stream = &mut ws.stream[..count * width];
         let Some(norm) = norm else {
-            multiply(self.pool, isa, &ws.matmul, &ws.activations, &product, stream, width, Store::Add);
+            multiply(
+                self.pool,
+                isa,
+                &ws.matmul,
+                &ws.activations,
+                &product,
+                stream,
+                width,
+                Store::Add,
+            );
             return;
         };
         let result = &mut ws.result[..count * width];
-        multiply(self.pool, isa, &ws.matmul, &ws.activations, &product, result, width, Store::Set);
+        multiply(
+            self.pool,
+            isa,
+            &ws.matmul,
+            &ws.activations,
+            &product,
+            result,
+            width,
+            Store::Set,
+        );
         for (row, to) in result.chunks_exact_mut(width).zip(stream.chunks_exact_mut(width)) {
             rms_norm_in_place(isa, row, norm, self.epsilon);
             add(isa, to, row);
@@ -362,15 +478,36 @@ impl Step<'_> {
         for (from, to) in stream.chunks_exact(width).zip(normalised.chunks_exact_mut(width)) {
             rms_norm(isa, from, norm, self.epsilon, to);
         }
-        prepare(self.pool, isa, &mut ws.head_activations, &ws.result[..rows * width], width, rows);
+        prepare(
+            self.pool,
+            isa,
+            &mut ws.head_activations,
+            &ws.result[..rows * width],
+            width,
+            rows,
+        );
         let vocabulary = head.rows();
         ws.logits_mut(rows * vocabulary);
         let mut logits = std::mem::take(ws.logits_vec());
-        let product = [Product { weights: head, bias: None, column: 0 }];
+        let product = [Product {
+            weights: head,
+            bias: None,
+            column: 0,
+        }];
         let out = &mut logits[..rows * vocabulary];
-        multiply(self.pool, isa, &ws.matmul, &ws.head_activations, &product, out, vocabulary, Store::Set);
+        multiply(
+            self.pool,
+            isa,
+            &ws.matmul,
+            &ws.head_activations,
+            &product,
+            out,
+            vocabulary,
+            Store::Set,
+        );
         if let Some(cap) = cap {
-            out.iter_mut().for_each(|value| *value = cap * (*value / cap).tanh());
+            out.iter_mut()
+                .for_each(|value| *value = cap * (*value / cap).tanh());
         }
         *ws.logits_vec() = logits;
     }
@@ -397,7 +534,14 @@ fn normalise(step: &mut Step<'_>, norm: &[f32], width: usize) {
 }
 
 /// Makes activations of rows as they are.
-fn prepare(pool: &mut Pool, isa: Isa, activations: &mut Activations, from: &[f32], width: usize, count: usize) {
+fn prepare(
+    pool: &mut Pool,
+    isa: Isa,
+    activations: &mut Activations,
+    from: &[f32],
+    width: usize,
+    count: usize,
+) {
     let tiles = activations.begin(count, width);
     pool.run(tiles.tiles(), &|_, tile| {
         let rows = tiles.rows_of(tile);

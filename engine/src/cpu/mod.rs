@@ -63,7 +63,14 @@ impl CpuBackend {
         let head = Some(Loader::new(&gguf, threads).head(&arch)?);
         gguf.release_all();
         let prefill = PREFILL_TOKENS.min(context_tokens.max(DECODE_ROWS));
-        let workspace = Workspace::new(&arch, &weights, head.as_ref(), prefill, context_tokens, pool.threads());
+        let workspace = Workspace::new(
+            &arch,
+            &weights,
+            head.as_ref(),
+            prefill,
+            context_tokens,
+            pool.threads(),
+        );
         let isa = Isa::best();
         Ok(CpuBackend {
             name: format!("cpu {}", isa.name()),
@@ -75,15 +82,27 @@ impl CpuBackend {
             head,
             workspace,
             graphs: [
-                Graph { kind: GraphKind::Prefill, capacity: prefill },
-                Graph { kind: GraphKind::Decode, capacity: DECODE_ROWS },
+                Graph {
+                    kind: GraphKind::Prefill,
+                    capacity: prefill,
+                },
+                Graph {
+                    kind: GraphKind::Decode,
+                    capacity: DECODE_ROWS,
+                },
             ],
         })
     }
 
     /// What each layer keeps for a position.
     pub fn kv_shape(arch: &Architecture) -> Vec<LayerShape> {
-        arch.layers.iter().map(|layer| LayerShape { kv_heads: layer.kv_heads, head_dim: layer.head_dim }).collect()
+        arch.layers
+            .iter()
+            .map(|layer| LayerShape {
+                kv_heads: layer.kv_heads,
+                head_dim: layer.head_dim,
+            })
+            .collect()
     }
 }
 
@@ -108,7 +127,10 @@ impl Backend for CpuBackend {
         let Component::Head = component;
         if self.head.is_none() {
             let head = Loader::new(&self.gguf, self.pool.threads()).head(&self.arch);
-            self.head = Some(head.map_err(|e| BackendError::Attach { component, reason: e.to_string() })?);
+            self.head = Some(head.map_err(|e| BackendError::Attach {
+                component,
+                reason: e.to_string(),
+            })?);
         }
         Ok(())
     }

@@ -55,11 +55,18 @@ impl Pool {
             asleep: AtomicUsize::new(0),
             wake: Condvar::new(),
         });
-        let mut pool = Pool { shared, workers: Vec::new() };
+        let mut pool = Pool {
+            shared,
+            workers: Vec::new(),
+        };
         for id in 1..threads.max(1) {
             let shared = Arc::clone(&pool.shared);
             let name = format!("reprise-compute-{id}");
-            pool.workers.push(std::thread::Builder::new().name(name).spawn(move || shared.work(id))?);
+            pool.workers.push(
+                std::thread::Builder::new()
+                    .name(name)
+                    .spawn(move || shared.work(id))?,
+            );
         }
         Ok(pool)
     }
@@ -99,14 +106,22 @@ impl Pool {
         if let Err(panic) = caller {
             std::panic::resume_unwind(panic);
         }
-        assert!(!shared.panicked.swap(false, Ordering::Relaxed), "a compute thread panicked");
+        assert!(
+            !shared.panicked.swap(false, Ordering::Relaxed),
+            "a compute thread panicked"
+        );
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
-        drop(self.shared.sleepers.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(
+            self.shared
+                .sleepers
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
         self.shared.wake.notify_all();
         for worker in self.workers.drain(..) {
             let _ = worker.join();

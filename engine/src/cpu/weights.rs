@@ -21,14 +21,23 @@ pub enum WeightsError {
         "{path}: tensor \"{tensor}\" is {found} and should be {expected}; download another conversion of this model",
         path = path.display()
     )]
-    Shape { path: PathBuf, tensor: String, found: String, expected: String },
+    Shape {
+        path: PathBuf,
+        tensor: String,
+        found: String,
+        expected: String,
+    },
     /// Tensors the architecture has no use for: computing without them would give wrong answers.
     #[error(
         "{path}: {count} tensors are not part of the architecture as it is known here (the first is \"{first}\"); \
          the model is a variant that is not supported yet",
         path = path.display()
     )]
-    Unused { path: PathBuf, count: usize, first: String },
+    Unused {
+        path: PathBuf,
+        count: usize,
+        first: String,
+    },
 }
 
 /// One layer's weights.
@@ -68,26 +77,51 @@ pub(super) struct Loader<'a> {
 
 impl<'a> Loader<'a> {
     pub fn new(gguf: &'a Gguf, threads: usize) -> Loader<'a> {
-        Loader { gguf, threads, used: HashSet::new() }
+        Loader {
+            gguf,
+            threads,
+            used: HashSet::new(),
+        }
     }
 
     /// Loads everything but embedding and head.
     pub fn weights(mut self, arch: &Architecture) -> Result<Weights, WeightsError> {
-        let layers: Result<Vec<_>, _> =
-            arch.layers.iter().enumerate().map(|(i, layer)| self.layer(arch, layer, i)).collect();
+        let layers: Result<Vec<_>, _> = arch
+            .layers
+            .iter()
+            .enumerate()
+            .map(|(i, layer)| self.layer(arch, layer, i))
+            .collect();
         let layers = layers?;
         let output_norm = self.vector("output_norm.weight", arch.width)?;
-        let factors = arch.layers.iter().find(|layer| layer.rope.uses_factors).map(|layer| layer.rope.dims / 2);
-        let rope_factors = factors.map(|len| self.vector("rope_freqs.weight", len)).transpose()?;
+        let factors = arch
+            .layers
+            .iter()
+            .find(|layer| layer.rope.uses_factors)
+            .map(|layer| layer.rope.dims / 2);
+        let rope_factors = factors
+            .map(|len| self.vector("rope_freqs.weight", len))
+            .transpose()?;
         for name in ["token_embd.weight", "output.weight"] {
             self.used.insert(name.to_owned());
         }
-        let mut unused = self.gguf.tensors().filter(|tensor| !self.used.contains(tensor.name));
+        let mut unused = self
+            .gguf
+            .tensors()
+            .filter(|tensor| !self.used.contains(tensor.name));
         if let Some(first) = unused.next() {
             let (path, first) = (self.gguf.path().to_owned(), first.name.to_owned());
-            return Err(WeightsError::Unused { path, count: 1 + unused.count(), first });
+            return Err(WeightsError::Unused {
+                path,
+                count: 1 + unused.count(),
+                first,
+            });
         }
-        Ok(Weights { layers, output_norm, rope_factors })
+        Ok(Weights {
+            layers,
+            output_norm,
+            rope_factors,
+        })
     }
 
     fn layer(&mut self, arch: &Architecture, layer: &Layer, i: usize) -> Result<LayerWeights, WeightsError> {
@@ -151,14 +185,18 @@ impl<'a> Loader<'a> {
     }
 
     fn optional_vector(&mut self, name: &str, len: usize) -> Result<Option<Vec<f32>>, WeightsError> {
-        self.gguf.tensor(name).is_some().then(|| self.vector(name, len)).transpose()
+        self.gguf
+            .tensor(name)
+            .is_some()
+            .then(|| self.vector(name, len))
+            .transpose()
     }
 
     fn matrix(&mut self, name: &str, rows: usize, k: usize) -> Result<PackedMatrix, WeightsError> {
         let tensor = self.tensor(name, &[k, rows])?;
         self.gguf.will_need(name);
-        let mut packing =
-            Packing::new(tensor.ty, rows, k, tensor.data).map_err(|e| self.misshapen(name, &e.to_string()))?;
+        let mut packing = Packing::new(tensor.ty, rows, k, tensor.data)
+            .map_err(|e| self.misshapen(name, &e.to_string()))?;
         let panels: Vec<_> = packing.panels().collect();
         let share = panels.len().div_ceil(self.threads).max(1);
         std::thread::scope(|scope| {
@@ -189,13 +227,25 @@ impl<'a> Loader<'a> {
 impl LayerWeights {
     /// Every matrix.
     pub fn matrices(&self) -> [&PackedMatrix; 7] {
-        [&self.query, &self.key, &self.value, &self.output, &self.gate, &self.up, &self.down]
+        [
+            &self.query,
+            &self.key,
+            &self.value,
+            &self.output,
+            &self.gate,
+            &self.up,
+            &self.down,
+        ]
     }
 }
 
 impl Weights {
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.layers.iter().flat_map(LayerWeights::matrices).map(PackedMatrix::bytes).sum()
+        self.layers
+            .iter()
+            .flat_map(LayerWeights::matrices)
+            .map(PackedMatrix::bytes)
+            .sum()
     }
 }

@@ -28,7 +28,9 @@ impl RopeTable {
         let half = rope.dims / 2;
         let frequencies = (0..half)
             .map(|i| {
-                let factor = factors.filter(|_| rope.uses_factors).map_or(1.0, |f| f64::from(f[i]));
+                let factor = factors
+                    .filter(|_| rope.uses_factors)
+                    .map_or(1.0, |f| f64::from(f[i]));
                 let exponent = -2.0 * i as f64 / rope.dims as f64;
                 f64::from(rope.base).powf(exponent) * f64::from(rope.scale) / factor
             })
@@ -44,7 +46,10 @@ impl RopeTable {
     /// Fills the table for tokens at `start..start + count`.
     pub fn fill(&mut self, start: usize, count: usize) {
         let half = self.frequencies.len();
-        let rows = self.cos.chunks_exact_mut(half).zip(self.sin.chunks_exact_mut(half));
+        let rows = self
+            .cos
+            .chunks_exact_mut(half)
+            .zip(self.sin.chunks_exact_mut(half));
         for (t, (cos, sin)) in rows.take(count).enumerate() {
             for ((cos, sin), frequency) in cos.iter_mut().zip(sin).zip(&self.frequencies) {
                 let (s, c) = ((start + t) as f64 * frequency).sin_cos();
@@ -117,18 +122,32 @@ impl Workspace {
         let feed_forward = most(&|l| l.feed_forward);
         let widest = arch.width.max(attended).max(feed_forward);
         let forms = weights.layers.iter().flat_map(|layer| layer.matrices()).fold(
-            Forms { quantised: false, float: false },
+            Forms {
+                quantised: false,
+                float: false,
+            },
             |forms, matrix| with_family(forms, matrix.family()),
         );
-        let head_forms =
-            head.map_or(forms, |head| with_family(Forms { quantised: false, float: false }, head.family()));
+        let head_forms = head.map_or(forms, |head| {
+            with_family(
+                Forms {
+                    quantised: false,
+                    float: false,
+                },
+                head.family(),
+            )
+        });
         let mut ropes: Vec<RopeTable> = Vec::new();
         let mut rope_of_layer = Vec::new();
         for layer in &arch.layers {
             let known = ropes.iter().position(|table| table.rope == layer.rope);
             rope_of_layer.push(known.unwrap_or(ropes.len()));
             if known.is_none() {
-                ropes.push(RopeTable::new(&layer.rope, weights.rope_factors.as_deref(), capacity));
+                ropes.push(RopeTable::new(
+                    &layer.rope,
+                    weights.rope_factors.as_deref(),
+                    capacity,
+                ));
             }
         }
         let dim = most(&|l| l.head_dim);
@@ -156,7 +175,9 @@ impl Workspace {
             rope_of_layer,
             matmul: (0..threads).map(|_| Mutex::new(Scratch::new(capacity))).collect(),
             attention: (0..threads).map(|_| Mutex::new(place())).collect(),
-            partials: (0..kv_heads * segments).map(|_| Mutex::new(Partial::new(group, dim))).collect(),
+            partials: (0..kv_heads * segments)
+                .map(|_| Mutex::new(Partial::new(group, dim)))
+                .collect(),
             segments,
             rows: (0..threads).map(|_| Mutex::new(Buffer::zeroed(tile))).collect(),
             logits: vec![0.0; arch.vocabulary],

@@ -29,10 +29,22 @@ pub struct BenchArguments {
     #[arg(short, long, value_name = "MODEL")]
     model: Option<String>,
     /// Prompt lengths to read, in tokens; 0 for none
-    #[arg(short = 'p', long, value_name = "N,...", value_delimiter = ',', default_value = "512")]
+    #[arg(
+        short = 'p',
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "512"
+    )]
     prompt: Vec<usize>,
     /// Answer lengths to write, in tokens; 0 for none
-    #[arg(short = 'n', long, value_name = "N,...", value_delimiter = ',', default_value = "128")]
+    #[arg(
+        short = 'n',
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "128"
+    )]
     generate: Vec<usize>,
     /// Tokens already in the window
     #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "0")]
@@ -74,7 +86,11 @@ impl Test {
             Work::Prompt(n) => format!("pp{n}"),
             Work::Generate(n) => format!("tg{n}"),
         };
-        if self.depth == 0 { name } else { format!("{name}@d{}", self.depth) }
+        if self.depth == 0 {
+            name
+        } else {
+            format!("{name}@d{}", self.depth)
+        }
     }
 
     fn tokens(self) -> usize {
@@ -107,12 +123,26 @@ fn median(values: &[f64]) -> f64 {
 pub fn run(arguments: &BenchArguments) -> Outcome {
     let tests = tests(arguments)?;
     let path = catalogue::resolve(arguments.model.as_deref())?;
-    let context_tokens = tests.iter().map(|test| test.depth + test.tokens() + 1).max().map(|n| n.max(64));
-    let mut engine = Engine::load(&path, &LoadOptions { threads: arguments.threads, context_tokens })?;
+    let context_tokens = tests
+        .iter()
+        .map(|test| test.depth + test.tokens() + 1)
+        .max()
+        .map(|n| n.max(64));
+    let mut engine = Engine::load(
+        &path,
+        &LoadOptions {
+            threads: arguments.threads,
+            context_tokens,
+        },
+    )?;
     let threads = engine.info().threads;
     let mut results = Vec::new();
     for test in tests {
-        let mut measured = Measured { test, ours: Vec::new(), peer: Vec::new() };
+        let mut measured = Measured {
+            test,
+            ours: Vec::new(),
+            peer: Vec::new(),
+        };
         let mut ours = Ours::new(&mut engine, test)?;
         for _ in 0..arguments.repetitions.max(1) {
             measured.ours.push(ours.measure()?);
@@ -137,10 +167,17 @@ fn tests(arguments: &BenchArguments) -> Outcome<Vec<Test>> {
     for &depth in &arguments.depth {
         let prompts = arguments.prompt.iter().map(|&n| Work::Prompt(n));
         let answers = arguments.generate.iter().map(|&n| Work::Generate(n));
-        tests.extend(prompts.chain(answers).map(|work| Test { work, depth }).filter(|test| test.tokens() > 0));
+        tests.extend(
+            prompts
+                .chain(answers)
+                .map(|work| Test { work, depth })
+                .filter(|test| test.tokens() > 0),
+        );
     }
     if tests.is_empty() {
-        return Err(Failure::Usage("there is nothing to measure; give -p or -n a length above 0".into()));
+        return Err(Failure::Usage(
+            "there is nothing to measure; give -p or -n a length above 0".into(),
+        ));
     }
     Ok(tests)
 }
@@ -151,8 +188,22 @@ mod tests {
 
     #[test]
     fn names_are_llama_benchs() {
-        assert_eq!(Test { work: Work::Prompt(512), depth: 0 }.name(), "pp512");
-        assert_eq!(Test { work: Work::Generate(128), depth: 4096 }.name(), "tg128@d4096");
+        assert_eq!(
+            Test {
+                work: Work::Prompt(512),
+                depth: 0
+            }
+            .name(),
+            "pp512"
+        );
+        assert_eq!(
+            Test {
+                work: Work::Generate(128),
+                depth: 4096
+            }
+            .name(),
+            "tg128@d4096"
+        );
     }
 
     #[test]

@@ -52,7 +52,15 @@ impl<'a> Ours<'a> {
             let stop = (at + capacity).min(end);
             let outputs = if stop == end { Outputs::Last } else { Outputs::None };
             let tokens = &self.tokens[at..stop];
-            backend.run(&GraphCall { kind: GraphKind::Prefill, tokens, start: at, outputs }, kv)?;
+            backend.run(
+                &GraphCall {
+                    kind: GraphKind::Prefill,
+                    tokens,
+                    start: at,
+                    outputs,
+                },
+                kv,
+            )?;
         }
         Ok(())
     }
@@ -61,7 +69,15 @@ impl<'a> Ours<'a> {
         let (backend, kv) = self.engine.parts_mut();
         for at in start..end {
             let tokens = &self.tokens[at..=at];
-            backend.run(&GraphCall { kind: GraphKind::Decode, tokens, start: at, outputs: Outputs::Last }, kv)?;
+            backend.run(
+                &GraphCall {
+                    kind: GraphKind::Decode,
+                    tokens,
+                    start: at,
+                    outputs: Outputs::Last,
+                },
+                kv,
+            )?;
         }
         Ok(())
     }

@@ -29,14 +29,29 @@ pub fn measure(binary: &Path, model: &Path, test: Test, threads: usize) -> Outco
         .map_err(|e| Failure::message(format!("{}: cannot be run: {e}", binary.display())))?;
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
-        let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
-        return Err(Failure::message(format!("{} failed ({}): {last}", binary.display(), output.status)));
+        let last = words
+            .lines()
+            .rev()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or("it said nothing");
+        return Err(Failure::message(format!(
+            "{} failed ({}): {last}",
+            binary.display(),
+            output.status
+        )));
     }
     let rows: Vec<Row> = serde_json::from_slice(&output.stdout).map_err(|e| {
-        Failure::message(format!("{} did not print llama-bench's JSON: {e}", binary.display()))
+        Failure::message(format!(
+            "{} did not print llama-bench's JSON: {e}",
+            binary.display()
+        ))
     })?;
     match rows.as_slice() {
         [row] => Ok(row.avg_ts),
-        rows => Err(Failure::message(format!("{} printed {} results for one test", binary.display(), rows.len()))),
+        rows => Err(Failure::message(format!(
+            "{} printed {} results for one test",
+            binary.display(),
+            rows.len()
+        ))),
     }
 }

@@ -31,6 +31,8 @@ pub fn print_json(results: &[Measured]) -> Outcome {
 pub fn print(results: &[Measured], engine: &mut Engine, has_peer: bool) -> Outcome {
     let info = engine.info().clone();
     let work = engine.work();
+    // Before the ceilings are measured, which takes memory of its own.
+    let resident = machine::peak_resident_bytes();
     let ceilings = machine::Ceilings::measure(info.threads);
     let mut text = format!(
         "{}, {}, {:.1} M weights, {} threads ({})\n{}\n\n",
@@ -48,8 +50,15 @@ pub fn print(results: &[Measured], engine: &mut Engine, has_peer: bool) -> Outco
     text += " ---------------: |\n";
     for result in results {
         let ours = median(&result.ours);
-        let (least, most) = result.ours.iter().fold((f64::MAX, 0.0f64), |(l, m), &v| (l.min(v), m.max(v)));
-        text += &format!("| {:12} | {ours:8.1} | {:5.1}% |", result.test.name(), (most - least) / ours * 50.0);
+        let (least, most) = result
+            .ours
+            .iter()
+            .fold((f64::MAX, 0.0f64), |(l, m), &v| (l.min(v), m.max(v)));
+        text += &format!(
+            "| {:12} | {ours:8.1} | {:5.1}% |",
+            result.test.name(),
+            (most - least) / ours * 50.0
+        );
         if has_peer {
             let peer = median(&result.peer);
             text += &format!(" {peer:8.1} | {:5.2}x |", ours / peer);
@@ -73,7 +82,7 @@ pub fn print(results: &[Measured], engine: &mut Engine, has_peer: bool) -> Outco
         text += &format!("\ninteger peak {:.0} G/s, ", peak / 1e9);
     }
     text += &format!("read bandwidth {:.1} GB/s", ceilings.read_bytes / 1e9);
-    if let Some(bytes) = machine::peak_resident_bytes() {
+    if let Some(bytes) = resident {
         text += &format!(", peak memory {:.0} MB", bytes as f64 / 1e6);
     }
     let (weights, kv) = engine.bytes();

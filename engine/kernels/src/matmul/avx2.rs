@@ -6,6 +6,9 @@
 //! 16 * 127) fits, and so no intermediate widening is needed either. The same holds for 6-bit codes over half a
 //! block with an offset of 32. Signed bytes move their sign to the activation, and widen every step.
 
+// Indices name the token of a register; iterators over several arrays at once would hide that.
+#![allow(clippy::needless_range_loop)]
+
 use super::Tile;
 use crate::activations::TILE_ROWS;
 use crate::packed::{Family, PANEL_ROWS};
@@ -49,7 +52,9 @@ pub(super) unsafe fn run(tile: &mut Tile<'_>) {
 fn settled(accumulator: __m256i) -> __m256i {
     let mut accumulator = accumulator;
     // SAFETY: no instruction at all.
-    unsafe { std::arch::asm!("/* {0} */", inout(ymm_reg) accumulator, options(pure, nomem, nostack, preserves_flags)) };
+    unsafe {
+        std::arch::asm!("/* {0} */", inout(ymm_reg) accumulator, options(pure, nomem, nostack, preserves_flags))
+    };
     accumulator
 }
 
@@ -76,16 +81,21 @@ unsafe fn finish(acc: *mut f32, sum: __m256i, scale: *const f32, token_scale: __
 unsafe fn blocks<const ROWS: usize, const OFFSET: bool, const MIN: bool>(tile: &mut Tile<'_>) {
     // SAFETY: `Tile::check` holds for every offset below: b < count, s < 8, t < ROWS.
     unsafe {
-        let mut w = tile.weights.codes.as_ptr();
+        let mut w = tile.panel_codes.as_ptr();
         let mut x = tile.codes.as_ptr().cast::<i32>();
         let ones = _mm256_set1_epi16(1);
         let acc = tile.accumulators.as_mut_ptr();
-        for b in 0..tile.count {
+        let mut scale = tile.weights.scale.as_ptr();
+        let mut min = tile.weights.min.as_ptr();
+        let mut token_scale = tile.scale.as_ptr();
+        let mut token_sum = tile.sum.as_ptr();
+        let mut start = tile.start16.as_ptr().cast::<i32>();
+        for _ in 0..tile.count {
             let mut low = [_mm256_setzero_si256(); ROWS];
             let mut high = [_mm256_setzero_si256(); ROWS];
             if OFFSET {
                 for t in 0..ROWS {
-                    low[t] = broadcast(tile.start16.as_ptr().cast::<i32>().add(b * ROWS + t));
+                    low[t] = broadcast(start.add(t));
                     high[t] = low[t];
                 }
             }
@@ -107,20 +117,23 @@ unsafe fn blocks<const ROWS: usize, const OFFSET: bool, const MIN: bool>(tile: &
             w = w.add(512);
             x = x.add(8 * ROWS);
             for t in 0..ROWS {
-                let scale = tile.weights.scale.as_ptr().add(b * PANEL_ROWS);
-                let token_scale = _mm256_broadcast_ss(&*tile.scale.as_ptr().add(b * ROWS + t));
+                let product = _mm256_broadcast_ss(&*token_scale.add(t));
                 let at = acc.add(t * PANEL_ROWS);
-                let mut a0 = finish(at, _mm256_madd_epi16(low[t], ones), scale, token_scale);
-                let mut a1 = finish(at.add(8), _mm256_madd_epi16(high[t], ones), scale.add(8), token_scale);
+                let mut a0 = finish(at, _mm256_madd_epi16(low[t], ones), scale, product);
+                let mut a1 = finish(at.add(8), _mm256_madd_epi16(high[t], ones), scale.add(8), product);
                 if MIN {
-                    let min = tile.weights.min.as_ptr().add(b * PANEL_ROWS);
-                    let sum = _mm256_broadcast_ss(&*tile.sum.as_ptr().add(b * ROWS + t));
+                    let sum = _mm256_broadcast_ss(&*token_sum.add(t));
                     a0 = _mm256_fmadd_ps(_mm256_loadu_ps(min), sum, a0);
                     a1 = _mm256_fmadd_ps(_mm256_loadu_ps(min.add(8)), sum, a1);
                 }
                 _mm256_storeu_ps(at, a0);
                 _mm256_storeu_ps(at.add(8), a1);
             }
+            scale = scale.add(PANEL_ROWS);
+            min = min.add(PANEL_ROWS);
+            token_scale = token_scale.add(ROWS);
+            token_sum = token_sum.add(ROWS);
+            start = start.add(ROWS);
         }
     }
 }
@@ -129,7 +142,7 @@ unsafe fn blocks<const ROWS: usize, const OFFSET: bool, const MIN: bool>(tile: &
 unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
     // SAFETY: `Tile::check` holds for every offset below.
     unsafe {
-        let mut w = tile.weights.codes.as_ptr();
+        let mut w = tile.panel_codes.as_ptr();
         let mut x = tile.codes.as_ptr().cast::<i32>();
         let acc = tile.accumulators.as_mut_ptr();
         for b in 0..tile.count {
@@ -153,7 +166,11 @@ unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
                 }
                 w = w.add(256);
                 x = x.add(4 * ROWS);
-                let group = tile.weights.group_scale.as_ptr().add((2 * b + half) * PANEL_ROWS * 2);
+                let group = tile
+                    .weights
+                    .group_scale
+                    .as_ptr()
+                    .add((2 * b + half) * PANEL_ROWS * 2);
                 let g0 = _mm256_loadu_si256(group.cast());
                 let g1 = _mm256_loadu_si256(group.add(16).cast());
                 for t in 0..ROWS {
@@ -170,7 +187,8 @@ unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
                 if MIN {
                     for half in 0..2 {
                         let min = tile.weights.min.as_ptr().add((2 * b + half) * PANEL_ROWS);
-                        let sum = _mm256_broadcast_ss(&*tile.half_sum.as_ptr().add((2 * b + half) * ROWS + t));
+                        let sum =
+                            _mm256_broadcast_ss(&*tile.half_sum.as_ptr().add((2 * b + half) * ROWS + t));
                         a0 = _mm256_fmadd_ps(_mm256_loadu_ps(min), sum, a0);
                         a1 = _mm256_fmadd_ps(_mm256_loadu_ps(min.add(8)), sum, a1);
                     }
@@ -186,7 +204,7 @@ unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
 unsafe fn bytes<const ROWS: usize>(tile: &mut Tile<'_>) {
     // SAFETY: `Tile::check` holds for every offset below.
     unsafe {
-        let mut w = tile.weights.codes.as_ptr();
+        let mut w = tile.panel_codes.as_ptr();
         let mut x = tile.codes.as_ptr().cast::<i32>();
         let ones = _mm256_set1_epi16(1);
         let acc = tile.accumulators.as_mut_ptr();
@@ -210,7 +228,7 @@ unsafe fn bytes<const ROWS: usize>(tile: &mut Tile<'_>) {
                     _mm256_storeu_ps(at, finish(at, sums[t], scale, token_scale));
                 }
             }
-            w = w.add(512);
+            w = w.add(tile.code_stride);
             x = x.add(8 * ROWS);
         }
     }
@@ -225,7 +243,10 @@ unsafe fn floats<const ROWS: usize>(tile: &mut Tile<'_>) {
         let acc = tile.accumulators.as_mut_ptr();
         let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
         for (t, sum) in sums.iter_mut().enumerate() {
-            *sum = [_mm256_loadu_ps(acc.add(t * PANEL_ROWS)), _mm256_loadu_ps(acc.add(t * PANEL_ROWS + 8))];
+            *sum = [
+                _mm256_loadu_ps(acc.add(t * PANEL_ROWS)),
+                _mm256_loadu_ps(acc.add(t * PANEL_ROWS + 8)),
+            ];
         }
         for k in 0..tile.count {
             let w0 = _mm256_loadu_ps(w.add(k * PANEL_ROWS));

@@ -36,7 +36,7 @@ pub(super) unsafe fn run(tile: &mut Tile<'_>) {
 unsafe fn blocks<const ROWS: usize, const OFFSET: bool, const MIN: bool>(tile: &mut Tile<'_>) {
     // SAFETY: `Tile::check` holds for every offset below: b < count, s < 8, t < ROWS.
     unsafe {
-        let mut w = tile.weights.codes.as_ptr();
+        let mut w = tile.panel_codes.as_ptr();
         let mut x = tile.codes.as_ptr().cast::<i32>();
         let acc = tile.accumulators.as_mut_ptr();
         for b in 0..tile.count {

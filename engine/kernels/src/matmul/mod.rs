@@ -15,7 +15,7 @@ mod portable;
 use crate::activations::{Activations, BLOCK, TILE_ROWS};
 use crate::buffer::Buffer;
 use crate::isa::Isa;
-use crate::packed::{Family, MAX_STRETCH, PANEL_ROWS, PackedMatrix, PanelScratch};
+use crate::packed::{CODE_BYTES, Family, MAX_STRETCH, PANEL_ROWS, PackedMatrix, PanelScratch};
 use std::ops::Range;
 
 /// Fewer tokens than this decode in short stretches that leave the first-level cache to the rest.
@@ -28,6 +28,9 @@ struct Tile<'a> {
     /// Blocks of 32 values, or single values for [`Family::Float`].
     count: usize,
     weights: &'a PanelScratch,
+    /// The panel's codes, `code_stride` bytes from block to block: the scratch's, or the packed weights' own.
+    panel_codes: &'a [u8],
+    code_stride: usize,
     codes: &'a [i8],
     scale: &'a [f32],
     sum: &'a [f32],
@@ -48,8 +51,11 @@ impl Tile<'_> {
             assert!(self.floats.len() >= n * rows && self.weights.floats.len() >= n * PANEL_ROWS);
             return;
         }
+        assert!(n == 0 || self.panel_codes.len() >= (n - 1) * self.code_stride + CODE_BYTES);
         assert!(n * BLOCK <= MAX_STRETCH && self.codes.len() >= n * BLOCK * rows);
-        assert!(self.scale.len() >= n * rows && self.sum.len() >= n * rows && self.half_sum.len() >= 2 * n * rows);
+        assert!(
+            self.scale.len() >= n * rows && self.sum.len() >= n * rows && self.half_sum.len() >= 2 * n * rows
+        );
         assert!(self.start16.len() >= 2 * n * rows && self.start32.len() >= 4 * n * rows);
     }
 
@@ -83,7 +89,10 @@ pub struct Scratch {
 impl Scratch {
     /// For up to `capacity` tokens.
     pub fn new(capacity: usize) -> Scratch {
-        Scratch { panel: PanelScratch::new(), accumulators: Buffer::zeroed(capacity * PANEL_ROWS) }
+        Scratch {
+            panel: PanelScratch::new(),
+            accumulators: Buffer::zeroed(capacity * PANEL_ROWS),
+        }
     }
 }
 
@@ -119,7 +128,11 @@ impl<'a> Output<'a> {
     pub fn columns(self, columns: Range<usize>) -> Output<'a> {
         assert!(columns.start <= columns.end && columns.end <= self.columns);
         // The offset stays inside the first row; an empty matrix has no tokens and is never written.
-        Output { columns: columns.len(), start: self.start.wrapping_add(columns.start), ..self }
+        Output {
+            columns: columns.len(),
+            start: self.start.wrapping_add(columns.start),
+            ..self
+        }
     }
 }
 
@@ -153,7 +166,9 @@ pub unsafe fn matmul_panel(
     let tokens = x.rows;
     let family = weights.family();
     let columns = panel * PANEL_ROWS..((panel + 1) * PANEL_ROWS).min(weights.rows());
-    assert!(x.k == weights.k() && tokens <= out.tokens && weights.rows() == out.columns && !columns.is_empty());
+    assert!(
+        x.k == weights.k() && tokens <= out.tokens && weights.rows() == out.columns && !columns.is_empty()
+    );
     let accumulators = &mut scratch.accumulators[..tokens * PANEL_ROWS];
     let mut first = [0.0; PANEL_ROWS];
     if let Some(bias) = bias {
@@ -168,18 +183,21 @@ pub unsafe fn matmul_panel(
     while k < x.k {
         let ks = weights.stretch(k, limit);
         weights.decode(isa, panel, ks.clone(), &mut scratch.panel);
+        let direct = weights.direct_codes(panel, ks.clone());
         let mut done = 0;
         while done < tokens {
             let rows = TILE_ROWS.min(tokens - done);
             let acc = &mut accumulators[done * PANEL_ROWS..(done + rows) * PANEL_ROWS];
-            tile(family, rows, done, blocks, &ks, x, &scratch.panel, acc).run(isa);
+            tile(family, rows, done, blocks, &ks, x, &scratch.panel, direct, acc).run(isa);
             done += rows;
         }
         k = ks.end;
     }
     for (t, row) in accumulators.as_chunks::<PANEL_ROWS>().0.iter().enumerate() {
         // SAFETY: token t and these columns are inside the matrix (asserted above), and ours alone by contract.
-        let to = unsafe { std::slice::from_raw_parts_mut(out.start.add(t * out.stride + columns.start), columns.len()) };
+        let to = unsafe {
+            std::slice::from_raw_parts_mut(out.start.add(t * out.stride + columns.start), columns.len())
+        };
         match store {
             Store::Set => to.copy_from_slice(&row[..columns.len()]),
             Store::Add => to.iter_mut().zip(row).for_each(|(to, value)| *to += value),
@@ -197,8 +215,10 @@ fn tile<'a>(
     ks: &Range<usize>,
     x: &'a Activations,
     weights: &'a PanelScratch,
+    direct: Option<(&'a [u8], usize)>,
     accumulators: &'a mut [f32],
 ) -> Tile<'a> {
+    let (panel_codes, code_stride) = direct.unwrap_or((&weights.codes, CODE_BYTES));
     if family == Family::Float {
         let at = first * x.k + ks.start * rows;
         let floats = &x.floats[at..at + ks.len() * rows];
@@ -207,6 +227,8 @@ fn tile<'a>(
             rows,
             count: ks.len(),
             weights,
+            panel_codes,
+            code_stride,
             codes: &[],
             scale: &[],
             sum: &[],
@@ -224,6 +246,8 @@ fn tile<'a>(
         rows,
         count,
         weights,
+        panel_codes,
+        code_stride,
         codes: &x.codes[at * BLOCK..(at + len) * BLOCK],
         scale: &x.scale[at..at + len],
         sum: &x.sum[at..at + len],

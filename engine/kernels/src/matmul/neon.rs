@@ -10,7 +10,7 @@
 
 use super::Tile;
 use crate::activations::TILE_ROWS;
-use crate::packed::{Family, PANEL_ROWS};
+use crate::packed::{CODE_BYTES, Family, PANEL_ROWS};
 use std::arch::aarch64::*;
 use std::arch::asm;
 
@@ -148,7 +148,7 @@ unsafe fn finish(acc: *const f32, sum: int32x4_t, scale: *const f32, token_scale
 unsafe fn blocks<const ROWS: usize, const OFFSET: bool, const MIN: bool>(tile: &mut Tile<'_>) {
     // SAFETY: `Tile::check` holds for every offset below: b < count, s < 8, t < ROWS, v < 4.
     unsafe {
-        let mut w = tile.weights.codes.as_ptr();
+        let mut w = tile.panel_codes.as_ptr();
         let mut x = tile.codes.as_ptr();
         let acc = tile.accumulators.as_mut_ptr();
         for b in 0..tile.count {
@@ -163,6 +163,7 @@ unsafe fn blocks<const ROWS: usize, const OFFSET: bool, const MIN: bool>(tile: &
                 w = w.add(64);
                 x = x.add(4 * ROWS);
             }
+            w = w.add(tile.code_stride - CODE_BYTES);
             let scale = tile.weights.scale.as_ptr().add(b * PANEL_ROWS);
             let min = tile.weights.min.as_ptr().add(b * PANEL_ROWS);
             for (t, sums) in sums.iter().enumerate() {
@@ -193,7 +194,7 @@ unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
             for side in 0..2 {
                 let mut totals = [[vdupq_n_s32(0); 2]; ROWS];
                 for half in 2 * b..2 * b + 2 {
-                    let mut w = tile.weights.codes.as_ptr().add(half * 256 + side * 32);
+                    let mut w = tile.panel_codes.as_ptr().add(half * 256 + side * 32);
                     let mut x = tile.codes.as_ptr().add(half * 16 * ROWS);
                     let mut sums = [[vdupq_n_s32(0); 2]; ROWS];
                     for (t, sums) in sums.iter_mut().enumerate() {

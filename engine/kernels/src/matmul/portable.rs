@@ -16,12 +16,24 @@ pub(super) fn run(tile: &mut Tile<'_>) {
 }
 
 /// The sum over steps `steps` of block `b` of (code - offset) times activation, for token `t` and row `r`.
-fn dot(tile: &Tile<'_>, b: usize, steps: std::ops::Range<usize>, t: usize, r: usize, offset: i32, signed: bool) -> i32 {
+fn dot(
+    tile: &Tile<'_>,
+    b: usize,
+    steps: std::ops::Range<usize>,
+    t: usize,
+    r: usize,
+    offset: i32,
+    signed: bool,
+) -> i32 {
     let mut sum = 0;
     for s in steps {
         for j in 0..4 {
-            let code = tile.weights.codes[((b * 8 + s) * PANEL_ROWS + r) * 4 + j];
-            let code = if signed { i32::from(code as i8) } else { i32::from(code) - offset };
+            let code = tile.panel_codes[b * tile.code_stride + (s * PANEL_ROWS + r) * 4 + j];
+            let code = if signed {
+                i32::from(code as i8)
+            } else {
+                i32::from(code) - offset
+            };
             sum += code * i32::from(tile.codes[((b * 8 + s) * tile.rows + t) * 4 + j]);
         }
     }

@@ -8,7 +8,9 @@ use crate::quant::QuantType;
 use std::ops::Range;
 
 /// IQ4_NL's table of values (the type's definition).
-const IQ4_NL: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+const IQ4_NL: [i8; 16] = [
+    -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
+];
 /// MXFP4's table: E2M1 values doubled, plus the family's offset of 16.
 const MXFP4: [u8; 16] = [16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4];
 
@@ -20,12 +22,21 @@ impl PackedMatrix {
         k..(k + limit).min(self.k)
     }
 
-    /// Expands values `ks` (a range from [`PackedMatrix::stretch`]) of one panel into `scratch`.
-    pub fn decode(&self, isa: Isa, panel: usize, ks: Range<usize>, scratch: &mut PanelScratch) {
+    /// Where codes need no expansion: those of values `ks` of one panel, and the bytes from one block to the next.
+    pub(crate) fn direct_codes(&self, panel: usize, ks: Range<usize>) -> Option<(&[u8], usize)> {
+        (self.ty == QuantType::Q8_0).then(|| (self.superblocks(panel, ks), self.layout.bytes))
+    }
+
+    fn superblocks(&self, panel: usize, ks: Range<usize>) -> &[u8] {
         let sb = self.layout.superblock;
         let panel_bytes = self.panel_bytes();
         let source = &self.data[panel * panel_bytes..][..panel_bytes];
-        let source = &source[ks.start / sb * self.layout.bytes..ks.end / sb * self.layout.bytes];
+        &source[ks.start / sb * self.layout.bytes..ks.end / sb * self.layout.bytes]
+    }
+
+    /// Expands values `ks` (a range from [`PackedMatrix::stretch`]) of one panel into `scratch`.
+    pub fn decode(&self, isa: Isa, panel: usize, ks: Range<usize>, scratch: &mut PanelScratch) {
+        let source = self.superblocks(panel, ks);
         #[cfg(target_arch = "x86_64")]
         if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
             // SAFETY: `isa` came from detection.
@@ -118,7 +129,10 @@ mod avx2 {
         #[inline(always)]
         fn nibbles(bytes: &[u8; 256], out: &mut [u8; 512]) {
             unsafe {
-                let (from, to) = (bytes.as_ptr().cast::<__m256i>(), out.as_mut_ptr().cast::<__m256i>());
+                let (from, to) = (
+                    bytes.as_ptr().cast::<__m256i>(),
+                    out.as_mut_ptr().cast::<__m256i>(),
+                );
                 let mask = _mm256_set1_epi8(15);
                 for s in 0..8 {
                     let both = _mm256_loadu_si256(from.add(s));
@@ -132,7 +146,10 @@ mod avx2 {
         #[inline(always)]
         fn high_bits(bytes: &[u8; 64], out: &mut [u8; 512]) {
             unsafe {
-                let (from, to) = (bytes.as_ptr().cast::<__m256i>(), out.as_mut_ptr().cast::<__m256i>());
+                let (from, to) = (
+                    bytes.as_ptr().cast::<__m256i>(),
+                    out.as_mut_ptr().cast::<__m256i>(),
+                );
                 let mask = _mm256_set1_epi8(16);
                 for half in 0..2 {
                     let bits = _mm256_loadu_si256(from.add(half));
@@ -150,7 +167,10 @@ mod avx2 {
         #[inline(always)]
         fn high_two(bytes: &[u8; 128], out: &mut [u8; 512]) {
             unsafe {
-                let (from, to) = (bytes.as_ptr().cast::<__m256i>(), out.as_mut_ptr().cast::<__m256i>());
+                let (from, to) = (
+                    bytes.as_ptr().cast::<__m256i>(),
+                    out.as_mut_ptr().cast::<__m256i>(),
+                );
                 let mask = _mm256_set1_epi8(48);
                 for half in 0..2 {
                     for s in 0..8i32 {
@@ -185,7 +205,13 @@ fn decode_with<E: Expand>(ty: QuantType, source: &[u8], scratch: &mut PanelScrat
         }
         QuantType::F16 => {
             let rows = source.as_chunks::<{ 2 * PANEL_ROWS }>().0;
-            for (out, row) in scratch.floats.as_chunks_mut::<PANEL_ROWS>().0.iter_mut().zip(rows) {
+            for (out, row) in scratch
+                .floats
+                .as_chunks_mut::<PANEL_ROWS>()
+                .0
+                .iter_mut()
+                .zip(rows)
+            {
                 *out = E::halves(row);
             }
         }
@@ -225,7 +251,6 @@ fn decode_with<E: Expand>(ty: QuantType, source: &[u8], scratch: &mut PanelScrat
         }
         QuantType::Q8_0 => {
             for (b, block) in source.chunks_exact(bytes).enumerate() {
-                codes_of(scratch, b).copy_from_slice(&block[..512]);
                 scale_of(scratch, b).copy_from_slice(&halves::<E>(&block[512..]));
             }
         }
@@ -310,7 +335,10 @@ fn decode_with<E: Expand>(ty: QuantType, source: &[u8], scratch: &mut PanelScrat
                     for half in 0..2 {
                         let both = sixteen(&block[8 * 256 + (b * 2 + half) * 16..]);
                         group_scale(scratch, at * 2 + half, both.map(|s| i16::from(s & 15)));
-                        for (out, (s, m)) in min_of(scratch, at * 2 + half).iter_mut().zip(both.iter().zip(dmin)) {
+                        for (out, (s, m)) in min_of(scratch, at * 2 + half)
+                            .iter_mut()
+                            .zip(both.iter().zip(dmin))
+                        {
                             *out = -m * f32::from(s >> 4);
                         }
                     }
@@ -346,7 +374,9 @@ fn group_scale(scratch: &mut PanelScratch, half_block: usize, scales: [i16; PANE
 /// The first `N` bytes: a superblock always holds what its layout says.
 #[inline(always)]
 fn head<const N: usize>(bytes: &[u8]) -> &[u8; N] {
-    bytes.first_chunk().expect("a superblock holds what its layout says")
+    bytes
+        .first_chunk()
+        .expect("a superblock holds what its layout says")
 }
 
 #[inline(always)]

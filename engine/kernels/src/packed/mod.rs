@@ -28,6 +28,8 @@ use crate::quant::QuantType;
 
 /// Rows of weights in a panel.
 pub const PANEL_ROWS: usize = 16;
+/// Bytes of a panel's codes for 32 values of k, decoded.
+pub(crate) const CODE_BYTES: usize = 32 * PANEL_ROWS;
 /// Longest stretch of k decoded at once.
 pub const MAX_STRETCH: usize = 1024;
 
@@ -88,7 +90,11 @@ impl Layout {
             QuantType::F32 => (Float, 1, 4 * PANEL_ROWS),
             QuantType::F16 | QuantType::BF16 => (Float, 1, 2 * PANEL_ROWS),
         };
-        Layout { family, superblock, bytes }
+        Layout {
+            family,
+            superblock,
+            bytes,
+        }
     }
 }
 

@@ -28,17 +28,34 @@ pub struct Packing<'a> {
 impl<'a> Packing<'a> {
     /// Starts packing `rows` rows of `k` values of type `ty`, stored one row after the other in `source`.
     pub fn new(ty: QuantType, rows: usize, k: usize, source: &'a [u8]) -> Result<Packing<'a>, ShapeError> {
-        let row_bytes = ty.bytes_for(k).filter(|_| k > 0 && rows > 0).ok_or_else(|| ShapeError {
-            what: format!("{rows} rows of {k} values are not whole blocks of {}", ty.name()),
-        })?;
+        let row_bytes = ty
+            .bytes_for(k)
+            .filter(|_| k > 0 && rows > 0)
+            .ok_or_else(|| ShapeError {
+                what: format!("{rows} rows of {k} values are not whole blocks of {}", ty.name()),
+            })?;
         if row_bytes.checked_mul(rows) != Some(source.len()) {
             return Err(ShapeError {
-                what: format!("{rows} rows of {k} {} values do not take {} bytes", ty.name(), source.len()),
+                what: format!(
+                    "{rows} rows of {k} {} values do not take {} bytes",
+                    ty.name(),
+                    source.len()
+                ),
             });
         }
         let layout = Layout::of(ty);
         let bytes = rows.div_ceil(PANEL_ROWS) * (k / layout.superblock) * layout.bytes;
-        Ok(Packing { source, row_bytes, matrix: PackedMatrix { ty, layout, rows, k, data: Buffer::zeroed(bytes) } })
+        Ok(Packing {
+            source,
+            row_bytes,
+            matrix: PackedMatrix {
+                ty,
+                layout,
+                rows,
+                k,
+                data: Buffer::zeroed(bytes),
+            },
+        })
     }
 
     /// Splits the work: one part per panel, each to be given to [`PanelPacking::pack`].
@@ -46,11 +63,21 @@ impl<'a> Packing<'a> {
         let PackedMatrix { ty, layout, rows, .. } = self.matrix;
         let (source, row_bytes) = (self.source, self.row_bytes);
         let bytes = self.matrix.panel_bytes();
-        self.matrix.data.chunks_exact_mut(bytes).enumerate().map(move |(panel, out)| {
-            let first = panel * PANEL_ROWS;
-            let last = (first + PANEL_ROWS).min(rows);
-            PanelPacking { ty, layout, row_bytes, source: &source[first * row_bytes..last * row_bytes], out }
-        })
+        self.matrix
+            .data
+            .chunks_exact_mut(bytes)
+            .enumerate()
+            .map(move |(panel, out)| {
+                let first = panel * PANEL_ROWS;
+                let last = (first + PANEL_ROWS).min(rows);
+                PanelPacking {
+                    ty,
+                    layout,
+                    row_bytes,
+                    source: &source[first * row_bytes..last * row_bytes],
+                    out,
+                }
+            })
     }
 
     /// The matrix; panels not yet packed are zero.
@@ -82,7 +109,8 @@ impl PanelPacking<'_> {
 
 /// Writes one row's block into its place in the panel's superblock.
 fn pack_block(ty: QuantType, block: &[u8], row: usize, out: &mut [u8]) {
-    let put_half = |out: &mut [u8], at: usize, bytes: &[u8]| out[at + 2 * row..][..2].copy_from_slice(&bytes[..2]);
+    let put_half =
+        |out: &mut [u8], at: usize, bytes: &[u8]| out[at + 2 * row..][..2].copy_from_slice(&bytes[..2]);
     match ty {
         QuantType::F32 => out[4 * row..][..4].copy_from_slice(block),
         QuantType::F16 | QuantType::BF16 => out[2 * row..][..2].copy_from_slice(block),
@@ -111,12 +139,20 @@ fn pack_block(ty: QuantType, block: &[u8], row: usize, out: &mut [u8]) {
         }
         QuantType::Q8_0 => {
             put_half(out, 512, block);
-            put_bytes(out, row, block.last_chunk().expect("a block ends with its 32 codes"));
+            put_bytes(
+                out,
+                row,
+                block.last_chunk().expect("a block ends with its 32 codes"),
+            );
         }
         QuantType::Q4K | QuantType::Q5K => {
             let per_block = if ty == QuantType::Q4K { 256 } else { 320 };
             let scales = &block[4..16];
-            let (high, codes) = if ty == QuantType::Q4K { (&[][..], &block[16..]) } else { block[16..].split_at(32) };
+            let (high, codes) = if ty == QuantType::Q4K {
+                (&[][..], &block[16..])
+            } else {
+                block[16..].split_at(32)
+            };
             let low_at = 8 * per_block;
             for b in 0..8 {
                 let bytes = &codes[b / 2 * 32..][..32];
@@ -190,7 +226,10 @@ fn k_scale_min(scales: &[u8], b: usize) -> (u8, u8) {
     if b < 4 {
         (scales[b] & 63, scales[b + 4] & 63)
     } else {
-        ((scales[b + 4] & 15) | (scales[b - 4] >> 6) << 4, (scales[b + 4] >> 4) | (scales[b] >> 6) << 4)
+        (
+            (scales[b + 4] & 15) | (scales[b - 4] >> 6) << 4,
+            (scales[b + 4] >> 4) | (scales[b] >> 6) << 4,
+        )
     }
 }
 
@@ -223,7 +262,10 @@ fn put_nibbles(out: &mut [u8], row: usize, codes: &[u8; 32]) {
 }
 
 fn put_high_bit(out: &mut [u8], row: usize, bits: &[u8; 32]) {
-    let both = fours(bits).into_iter().enumerate().fold(0, |both, (step, four)| both | four << step);
+    let both = fours(bits)
+        .into_iter()
+        .enumerate()
+        .fold(0, |both, (step, four)| both | four << step);
     or_at(out, row, both);
 }
 
