@@ -8,6 +8,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod gemv_avx2;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
@@ -43,19 +45,25 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// Checks every length a kernel relies on.
+    /// Checks every length a tile kernel relies on.
     fn check(&self) {
         let (n, rows) = (self.count, self.rows);
-        assert!((1..=TILE_ROWS).contains(&rows) && self.accumulators.len() == rows * PANEL_ROWS);
         if self.family == Family::Float {
+            assert!((1..=TILE_ROWS).contains(&rows) && self.accumulators.len() == rows * PANEL_ROWS);
             assert!(self.floats.len() >= n * rows && self.weights.floats.len() >= n * PANEL_ROWS);
             return;
         }
+        self.check_activations();
+        assert!(n * BLOCK <= MAX_STRETCH);
         assert!(n == 0 || self.panel_codes.len() >= (n - 1) * self.code_stride + CODE_BYTES);
-        assert!(n * BLOCK <= MAX_STRETCH && self.codes.len() >= n * BLOCK * rows);
-        assert!(
-            self.scale.len() >= n * rows && self.sum.len() >= n * rows && self.half_sum.len() >= 2 * n * rows
-        );
+    }
+
+    /// Checks the lengths of everything but the weights.
+    fn check_activations(&self) {
+        let (n, rows) = (self.count, self.rows);
+        assert!((1..=TILE_ROWS).contains(&rows) && self.accumulators.len() == rows * PANEL_ROWS);
+        assert!(self.codes.len() >= n * BLOCK * rows && self.half_sum.len() >= 2 * n * rows);
+        assert!(self.scale.len() >= n * rows && self.sum.len() >= n * rows);
         assert!(self.start16.len() >= 2 * n * rows && self.start32.len() >= 4 * n * rows);
     }
 
@@ -179,6 +187,10 @@ pub unsafe fn matmul_panel(
     }
     let limit = if tokens < FEW_ROWS { 256 } else { MAX_STRETCH };
     let blocks = x.k.div_ceil(BLOCK);
+    if tokens == 1 && run_single(isa, weights, panel, x, &scratch.panel, accumulators) {
+        write(accumulators, out, &columns, store);
+        return;
+    }
     let mut k = 0;
     while k < x.k {
         let ks = weights.stretch(k, limit);
@@ -193,8 +205,14 @@ pub unsafe fn matmul_panel(
         }
         k = ks.end;
     }
+    write(accumulators, out, &columns, store);
+}
+
+/// Brings a panel's results to their place. The caller has checked that they fit, and owns the columns.
+fn write(accumulators: &[f32], out: &Output<'_>, columns: &Range<usize>, store: Store) {
     for (t, row) in accumulators.as_chunks::<PANEL_ROWS>().0.iter().enumerate() {
-        // SAFETY: token t and these columns are inside the matrix (asserted above), and ours alone by contract.
+        // SAFETY: `matmul_panel` asserts that token t and these columns are inside the matrix, and by its contract they
+        // are this thread's alone.
         let to = unsafe {
             std::slice::from_raw_parts_mut(out.start.add(t * out.stride + columns.start), columns.len())
         };
@@ -203,6 +221,39 @@ pub unsafe fn matmul_panel(
             Store::Add => to.iter_mut().zip(row).for_each(|(to, value)| *to += value),
         }
     }
+}
+
+/// One token by a kernel that reads the packed weights themselves, where there is one; false where there is none.
+fn run_single(
+    isa: Isa,
+    weights: &PackedMatrix,
+    panel: usize,
+    x: &Activations,
+    scratch: &PanelScratch,
+    accumulators: &mut [f32],
+) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) && weights.family() != Family::Float {
+        let ks = 0..weights.k();
+        let packed = weights.superblocks(panel, ks.clone());
+        let mut tile = tile(
+            weights.family(),
+            1,
+            0,
+            x.k.div_ceil(BLOCK),
+            &ks,
+            x,
+            scratch,
+            None,
+            accumulators,
+        );
+        tile.check_activations();
+        // SAFETY: both levels imply AVX2, FMA and F16C; the tile has one token and is checked, and `packed` holds the
+        // superblocks of all its blocks.
+        return unsafe { gemv_avx2::run(weights.ty(), packed, &mut tile) };
+    }
+    let _ = (isa, weights, panel, x, scratch, accumulators);
+    false
 }
 
 /// The part of the activations that tile `first..first + rows` needs for `ks`.

@@ -27,7 +27,8 @@ impl PackedMatrix {
         (self.ty == QuantType::Q8_0).then(|| (self.superblocks(panel, ks), self.layout.bytes))
     }
 
-    fn superblocks(&self, panel: usize, ks: Range<usize>) -> &[u8] {
+    /// The packed bytes of values `ks`, whole superblocks, of one panel.
+    pub(crate) fn superblocks(&self, panel: usize, ks: Range<usize>) -> &[u8] {
         let sb = self.layout.superblock;
         let panel_bytes = self.panel_bytes();
         let source = &self.data[panel * panel_bytes..][..panel_bytes];
