@@ -200,14 +200,11 @@ impl QuantisedTile<'_> {
                 };
                 let (codes, scale) = quantise_block(isa, values);
                 let out = &mut self.codes[b * BLOCK * rows..(b + 1) * BLOCK * rows];
-                // Sums over the two i16 lanes of each half block.
-                let mut lanes = [[0i16; 2]; 2];
-                for (step, four) in codes.as_chunks::<4>().0.iter().enumerate() {
-                    out[(step * rows + t) * 4..][..4].copy_from_slice(four);
-                    let half = &mut lanes[step / 4];
-                    half[0] += i16::from(four[0]) + i16::from(four[1]);
-                    half[1] += i16::from(four[2]) + i16::from(four[3]);
+                let places = out.as_chunks_mut::<4>().0.iter_mut().skip(t).step_by(rows);
+                for (place, four) in places.zip(codes.as_chunks::<4>().0) {
+                    *place = *four;
                 }
+                let lanes = lane_sums(isa, &codes);
                 let cell = b * rows + t;
                 self.scale[cell] = scale;
                 for (lane, (first, second)) in lanes[0].into_iter().zip(lanes[1]).enumerate() {
@@ -224,6 +221,41 @@ impl QuantisedTile<'_> {
             }
         }
     }
+}
+
+/// Sums of a block's codes over the two i16 lanes, k%4 in {0,1} and {2,3}, of each half.
+fn lane_sums(isa: Isa, codes: &[i8; BLOCK]) -> [[i16; 2]; 2] {
+    #[cfg(target_arch = "x86_64")]
+    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
+        // SAFETY: both levels imply AVX2, and `isa` came from detection.
+        return unsafe { lane_sums_avx2(codes) };
+    }
+    let _ = isa;
+    let mut lanes = [[0i16; 2]; 2];
+    for (step, four) in codes.as_chunks::<4>().0.iter().enumerate() {
+        lanes[step / 4][0] += i16::from(four[0]) + i16::from(four[1]);
+        lanes[step / 4][1] += i16::from(four[2]) + i16::from(four[3]);
+    }
+    lanes
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn lane_sums_avx2(codes: &[i8; BLOCK]) -> [[i16; 2]; 2] {
+    use std::arch::x86_64::*;
+    // SAFETY: the load covers the 32 codes.
+    let codes = unsafe { _mm256_loadu_si256(codes.as_ptr().cast()) };
+    let pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), codes);
+    let pairs = _mm256_add_epi16(pairs, _mm256_shuffle_epi32::<0b0100_1110>(pairs));
+    let pairs = _mm256_add_epi16(pairs, _mm256_shuffle_epi32::<0b1011_0001>(pairs));
+    [
+        _mm256_castsi256_si128(pairs),
+        _mm256_extracti128_si256::<1>(pairs),
+    ]
+    .map(|half| {
+        let both = _mm_cvtsi128_si32(half);
+        [both as i16, (both >> 16) as i16]
+    })
 }
 
 /// Rounds 32 values to int8 (nearest, ties to even) with the scale that maps the largest magnitude to 127.

@@ -176,7 +176,7 @@ impl AttentionScratch {
                     continue;
                 }
                 let queries = &self.queries[group * ROWS * dim..][..ROWS * dim];
-                scores(isa, queries, &self.keys, dim, &mut self.scores);
+                scores(isa, positions.len(), queries, &self.keys, dim, &mut self.scores);
                 let row = group * ROWS;
                 let mut rescale = [1.0; ROWS];
                 let state = (
@@ -194,7 +194,16 @@ impl AttentionScratch {
                     &mut rescale,
                 );
                 let values = &mut self.segment.values[row * dim..][..ROWS * dim];
-                accumulate(isa, &self.scores, &self.values, dim, count, &rescale, values);
+                accumulate(
+                    isa,
+                    positions.len(),
+                    &self.scores,
+                    &self.values,
+                    dim,
+                    count,
+                    &rescale,
+                    values,
+                );
             }
         }
     }
@@ -271,13 +280,13 @@ fn load_keys(isa: Isa, from: &[u16], dim: usize, to: &mut [f32]) {
     }
 }
 
-/// Six queries times a tile of keys.
-fn scores(isa: Isa, queries: &[f32], keys: &[f32], dim: usize, out: &mut [f32]) {
+/// The first `rows` of six queries times a tile of keys.
+fn scores(isa: Isa, rows: usize, queries: &[f32], keys: &[f32], dim: usize, out: &mut [f32]) {
     assert!(queries.len() == ROWS * dim && keys.len() >= TILE_KEYS * dim && out.len() == ROWS * TILE_KEYS);
     #[cfg(target_arch = "x86_64")]
     if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
         // SAFETY: the level implies AVX2 and FMA; lengths were checked.
-        return unsafe { avx2::scores(queries, keys, dim, out) };
+        return unsafe { avx2::scores(rows, queries, keys, dim, out) };
     }
     #[cfg(target_arch = "aarch64")]
     if isa == Isa::NeonDot {
@@ -285,7 +294,7 @@ fn scores(isa: Isa, queries: &[f32], keys: &[f32], dim: usize, out: &mut [f32]) 
         return unsafe { neon::scores(queries, keys, dim, out) };
     }
     let _ = isa;
-    for t in 0..ROWS {
+    for t in 0..rows.min(ROWS) {
         for j in 0..TILE_KEYS {
             let mut sum = 0.0f32;
             for d in 0..dim {
@@ -359,6 +368,7 @@ by_level! {
 /// `values = values * rescale + weights * tile`.
 fn accumulate(
     isa: Isa,
+    rows: usize,
     weights: &[f32],
     tile: &[f32],
     dim: usize,
@@ -371,7 +381,7 @@ fn accumulate(
     #[cfg(target_arch = "x86_64")]
     if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
         // SAFETY: the level implies AVX2 and FMA; lengths were checked.
-        return unsafe { avx2::accumulate(weights, tile, dim, count, rescale, values) };
+        return unsafe { avx2::accumulate(rows, weights, tile, dim, count, rescale, values) };
     }
     #[cfg(target_arch = "aarch64")]
     if isa == Isa::NeonDot {
@@ -379,7 +389,7 @@ fn accumulate(
         return unsafe { neon::accumulate(weights, tile, dim, count, rescale, values) };
     }
     let _ = isa;
-    for t in 0..ROWS {
+    for t in 0..rows.min(ROWS) {
         for d in 0..dim {
             let mut sum = values[t * dim + d] * rescale[t];
             for j in 0..count {
@@ -467,14 +477,52 @@ mod avx2 {
         ]
     }
 
+    /// Calls the variant for a number of rows.
+    macro_rules! by_rows {
+        ($rows:expr, $kernel:ident $args:tt) => {
+            match $rows {
+                1 => $kernel::<1> $args,
+                2 => $kernel::<2> $args,
+                3 => $kernel::<3> $args,
+                4 => $kernel::<4> $args,
+                5 => $kernel::<5> $args,
+                _ => $kernel::<ROWS> $args,
+            }
+        };
+    }
+
     /// # Safety
     /// AVX2 and FMA; lengths as `super::scores` checks them.
     #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn scores(queries: &[f32], keys: &[f32], dim: usize, out: &mut [f32]) {
+    pub(super) unsafe fn scores(rows: usize, queries: &[f32], keys: &[f32], dim: usize, out: &mut [f32]) {
+        // SAFETY: passed on.
+        unsafe { by_rows!(rows, scores_of(queries, keys, dim, out)) }
+    }
+
+    /// # Safety
+    /// AVX2 and FMA; lengths as `super::accumulate` checks them.
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) unsafe fn accumulate(
+        rows: usize,
+        weights: &[f32],
+        tile: &[f32],
+        dim: usize,
+        count: usize,
+        rescale: &[f32; ROWS],
+        values: &mut [f32],
+    ) {
+        // SAFETY: passed on.
+        unsafe { by_rows!(rows, accumulate_of(weights, tile, dim, count, rescale, values)) }
+    }
+
+    /// # Safety
+    /// AVX2 and FMA; lengths as `super::scores` checks them.
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn scores_of<const ROWS_NOW: usize>(queries: &[f32], keys: &[f32], dim: usize, out: &mut [f32]) {
         for j in (0..TILE_KEYS).step_by(16) {
-            // SAFETY: d < dim, t < ROWS, j + 16 <= TILE_KEYS.
+            // SAFETY: d < dim, t < ROWS_NOW <= ROWS, j + 16 <= TILE_KEYS.
             unsafe {
-                let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
+                let mut sums = [[_mm256_setzero_ps(); 2]; ROWS_NOW];
                 for d in 0..dim {
                     let k = keys.as_ptr().add(d * TILE_KEYS + j);
                     let (k0, k1) = (_mm256_loadu_ps(k), _mm256_loadu_ps(k.add(8)));
@@ -495,7 +543,7 @@ mod avx2 {
     /// # Safety
     /// AVX2 and FMA; lengths as `super::accumulate` checks them.
     #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn accumulate(
+    unsafe fn accumulate_of<const ROWS_NOW: usize>(
         weights: &[f32],
         tile: &[f32],
         dim: usize,
@@ -504,9 +552,9 @@ mod avx2 {
         values: &mut [f32],
     ) {
         for d in (0..dim).step_by(16) {
-            // SAFETY: d + 16 <= dim, t < ROWS, j < count <= TILE_KEYS.
+            // SAFETY: d + 16 <= dim, t < ROWS_NOW <= ROWS, j < count <= TILE_KEYS.
             unsafe {
-                let mut sums = [[_mm256_setzero_ps(); 2]; ROWS];
+                let mut sums = [[_mm256_setzero_ps(); 2]; ROWS_NOW];
                 for (t, sum) in sums.iter_mut().enumerate() {
                     let scale = _mm256_set1_ps(rescale[t]);
                     let from = values.as_ptr().add(t * dim + d);

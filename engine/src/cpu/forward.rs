@@ -415,12 +415,11 @@ impl Step<'_> {
             for (token, to) in tokens.clone().zip(packed.chunks_exact_mut(inner)) {
                 // SAFETY: each token is one item's.
                 let row = unsafe { rows.rows(token, 1) };
-                let (g, up) = row.split_at_mut(inner);
+                let (g, up) = row.split_at(inner);
                 match gate {
-                    Gate::Silu => silu_gate(isa, g, up),
-                    Gate::Gelu => gelu_gate(isa, g, up),
+                    Gate::Silu => silu_gate(isa, g, up, to),
+                    Gate::Gelu => gelu_gate(isa, g, up, to),
                 }
-                to.copy_from_slice(g);
             }
             // SAFETY: each tile is one item's.
             unsafe { tiles.fill(isa, tile, &packed[..tokens.len() * inner]) };

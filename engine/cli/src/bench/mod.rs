@@ -125,7 +125,7 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
     let path = catalogue::resolve(arguments.model.as_deref())?;
     let context_tokens = tests
         .iter()
-        .map(|test| test.depth + test.tokens() + 1)
+        .map(|test| test.depth + test.tokens())
         .max()
         .map(|n| n.max(64));
     let mut engine = Engine::load(
