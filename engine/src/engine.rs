@@ -22,6 +22,14 @@ const DEFAULT_CONTEXT_TOKENS: usize = 8_192;
 /// The least window that can hold a question and an answer.
 const LEAST_CONTEXT_TOKENS: usize = 64;
 
+/// A prompt is read in calls of about this long, so that progress shows and a cancellation is heard; how it is split
+/// changes no result.
+const CALL_SECONDS: f64 = 0.5;
+/// The first call's tokens, before the machine's speed is known.
+const FIRST_CALL_TOKENS: usize = 128;
+/// Calls are multiples of this.
+const CALL_STEP_TOKENS: usize = 32;
+
 /// A model loaded and ready, with the KV of its last request kept: a prompt that begins like the last one reads only
 /// what is new.
 pub struct Engine {
@@ -236,6 +244,7 @@ impl Engine {
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<bool, EngineError> {
         let capacity = self.backend.capacity(GraphKind::Prefill);
+        let mut call_tokens = FIRST_CALL_TOKENS.min(capacity);
         let mut done = reused;
         let mut report = |done| {
             on_event(Event::Prefill {
@@ -250,7 +259,8 @@ impl Engine {
             if cancel.is_cancelled() {
                 return Ok(false);
             }
-            let tokens = &prompt[done..(done + capacity).min(prompt.len())];
+            let call_begin = Instant::now();
+            let tokens = &prompt[done..(done + call_tokens).min(prompt.len())];
             let is_last = done + tokens.len() == prompt.len();
             let outputs = if is_last { Outputs::Last } else { Outputs::None };
             let call = GraphCall {
@@ -262,6 +272,11 @@ impl Engine {
             self.backend.run(&call, &mut self.kv)?;
             self.tokens.extend_from_slice(tokens);
             done += tokens.len();
+            let rate = tokens.len() as f64 / call_begin.elapsed().as_secs_f64();
+            let wanted = (rate * CALL_SECONDS) as usize / CALL_STEP_TOKENS * CALL_STEP_TOKENS;
+            call_tokens = wanted
+                .clamp(CALL_STEP_TOKENS, capacity.max(CALL_STEP_TOKENS))
+                .min(capacity);
             report(done);
         }
         Ok(true)

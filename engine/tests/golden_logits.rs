@@ -1,7 +1,6 @@
 //! The engine's logits against llama.cpp's: see tests/golden/README.md for what the files hold and how they were made.
 
 #[path = "../../tests/golden/golden.rs"]
-#[allow(dead_code)]
 mod golden;
 
 use golden::{Golden, Score, golden_dir};

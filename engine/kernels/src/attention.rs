@@ -366,6 +366,7 @@ by_level! {
 }
 
 /// `values = values * rescale + weights * tile`.
+#[allow(clippy::too_many_arguments)]
 fn accumulate(
     isa: Isa,
     rows: usize,

@@ -273,7 +273,8 @@ impl Step<'_> {
         let positions = &ws.positions;
         let rows = SharedRows::new(&mut ws.qkv[..self.count * stride], stride);
         self.pool.run(self.count.div_ceil(TILE_ROWS), &|_, item| {
-            for token in item * TILE_ROWS..((item + 1) * TILE_ROWS).min(self.count) {
+            let first = item * TILE_ROWS;
+            for (token, &position) in positions.iter().enumerate().skip(first).take(TILE_ROWS) {
                 // SAFETY: each token is one item's.
                 let row = unsafe { rows.rows(token, 1) };
                 let (cos, sin) = table.row(token);
@@ -295,7 +296,7 @@ impl Step<'_> {
                     }
                     rope(isa, &mut key[..layer.rope.dims], cos, sin, layer.rope.pairs);
                     // SAFETY: each token's position is one item's.
-                    unsafe { kv.write(head, positions[token], key, value) };
+                    unsafe { kv.write(head, position, key, value) };
                 }
             }
         });

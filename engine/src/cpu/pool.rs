@@ -225,7 +225,9 @@ mod tests {
             assert!(caught.is_err());
         }
         let sum = AtomicUsize::new(0);
-        pool.run(10, &|_, item| drop(sum.fetch_add(item, Ordering::Relaxed)));
+        pool.run(10, &|_, item| {
+            sum.fetch_add(item, Ordering::Relaxed);
+        });
         assert_eq!(sum.into_inner(), 45);
     }
 }
