@@ -21,6 +21,7 @@ class SetUp(unittest.TestCase):
         self.bin.mkdir()
         self.stand_in("getent", "exit 0")
         self.stand_in("apt-get", f'echo "$@" >> {self.home}/apt; exit 0')
+        self.stand_in("apt-cache", "exit 0")
         self.stand_in("rustup", "exit 1")
 
     def stand_in(self, name, script):
