@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = GenerateOptions {
         sampling: SamplingOptions::greedy(),
         max_tokens,
-        stop: Vec::new(),
+        ..GenerateOptions::default()
     };
     let answer = engine.generate(&prompt, &options, &CancelToken::default(), &mut |event| {
         if let Event::Text(text) = event {

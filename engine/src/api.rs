@@ -57,7 +57,7 @@ pub struct SamplingOptions {
 }
 
 /// One request's options.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct GenerateOptions {
     /// How tokens are drawn.
     pub sampling: SamplingOptions,
@@ -65,6 +65,8 @@ pub struct GenerateOptions {
     pub max_tokens: usize,
     /// The answer ends before any of these.
     pub stop: Vec<String>,
+    /// The answer ends when it has come to nothing but repeating itself, as small models do at times.
+    pub stop_when_repeating: bool,
 }
 
 /// Why an answer ended.
@@ -78,6 +80,8 @@ pub enum StopReason {
     MaxTokens,
     /// The window is full.
     WindowFull,
+    /// The answer repeated itself over and over (`stop_when_repeating`).
+    Repeating,
     /// The caller cancelled.
     Cancelled,
 }

@@ -22,6 +22,8 @@ const DEFAULT_CONTEXT_TOKENS: usize = 8_192;
 /// The least window that can hold a question and an answer.
 const LEAST_CONTEXT_TOKENS: usize = 64;
 
+/// See [`is_repeating`].
+const LEAST_REPEATED_TOKENS: usize = 96;
 /// A prompt is read in calls of about this long, so that progress shows and a cancellation is heard; how it is split
 /// changes no result.
 const CALL_SECONDS: f64 = 0.5;
@@ -300,6 +302,9 @@ impl Engine {
             if cancel.is_cancelled() {
                 break StopReason::Cancelled;
             }
+            if options.stop_when_repeating && is_repeating(&self.tokens[prompt_tokens..]) {
+                break StopReason::Repeating;
+            }
             if count >= options.max_tokens {
                 break StopReason::MaxTokens;
             }
@@ -342,6 +347,23 @@ impl Engine {
     }
 }
 
+/// Whether an answer ends in at least four copies of the same tokens, and at least [`LEAST_REPEATED_TOKENS`] of them:
+/// more than lists, tables or verses do.
+fn is_repeating(answer: &[TokenId]) -> bool {
+    (1..=answer.len() / 4).any(|period| {
+        let repeated = (3 * period).max(LEAST_REPEATED_TOKENS);
+        let Some(start) = answer.len().checked_sub(repeated + period) else {
+            return false;
+        };
+        let tail = &answer[start..];
+        tail[period..]
+            .iter()
+            .rev()
+            .zip(tail[..repeated].iter().rev())
+            .all(|(a, b)| a == b)
+    })
+}
+
 /// Physical cores, as far as this process may use them.
 fn default_threads() -> usize {
     num_cpus::get_physical().min(num_cpus::get()).max(1)
@@ -374,5 +396,29 @@ fn describe(gguf: &Gguf, arch: &Architecture, context_tokens: usize, threads: us
         trained_context_tokens: arch.context_tokens,
         context_tokens,
         threads,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_long_exact_loops_count_as_repeating() {
+        let unique: Vec<TokenId> = (0..400).collect();
+        assert!(!is_repeating(&unique));
+        let looped = |period: usize, copies: usize| {
+            let mut tokens: Vec<TokenId> = (1_000..1_050).collect();
+            tokens.extend((0..copies).flat_map(|_| 0..period as TokenId));
+            tokens
+        };
+        assert!(is_repeating(&looped(40, 4)));
+        assert!(!is_repeating(&looped(40, 3)));
+        assert!(is_repeating(&looped(1, 97)));
+        assert!(!is_repeating(&looped(1, 60)));
+        assert!(!is_repeating(&[]));
+        let mut broken = looped(40, 4);
+        broken[100] = 7_777;
+        assert!(!is_repeating(&broken));
     }
 }

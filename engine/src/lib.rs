@@ -11,7 +11,7 @@
 //! let path = std::path::Path::new("../tests/golden/tiny/tiny-llama3-q4_k.gguf");
 //! let mut engine = Engine::load(path, &LoadOptions::default())?;
 //! let prompt = engine.tokenizer().encode_document("Good morning", Specials::AsText);
-//! let options = GenerateOptions { sampling: SamplingOptions::greedy(), max_tokens: 8, stop: Vec::new() };
+//! let options = GenerateOptions { sampling: SamplingOptions::greedy(), max_tokens: 8, ..Default::default() };
 //! let answer = engine.generate(&prompt, &options, &CancelToken::default(), &mut |_| ())?;
 //! assert_eq!((answer.prompt_tokens, answer.reused_tokens), (prompt.len(), 0));
 //!

@@ -26,7 +26,7 @@ fn options(max_tokens: usize) -> GenerateOptions {
     GenerateOptions {
         sampling: SamplingOptions::greedy(),
         max_tokens,
-        stop: Vec::new(),
+        ..GenerateOptions::default()
     }
 }
 

@@ -22,7 +22,7 @@ fn try_out(path: &Path) -> Result<(), String> {
     let options = GenerateOptions {
         sampling: SamplingOptions::greedy(),
         max_tokens: 3,
-        stop: Vec::new(),
+        ..GenerateOptions::default()
     };
     let prompt: Vec<u32> = (0..20).collect();
     engine

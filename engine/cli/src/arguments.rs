@@ -203,6 +203,7 @@ impl AnswerArguments {
             },
             max_tokens: self.max_tokens.unwrap_or(MAX_TOKENS),
             stop: self.stop.clone(),
+            stop_when_repeating: false,
         }
     }
 }

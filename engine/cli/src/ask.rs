@@ -45,7 +45,9 @@ pub fn run(arguments: &AskArguments) -> Outcome {
     }
     let model = catalogue::resolve(arguments.model.model.as_deref())?;
     let mut session = Session::load(&model, &arguments.model.load_options(), quiet)?;
-    let options = arguments.answer.generate_options(&DEFAULTS);
+    let mut options = arguments.answer.generate_options(&DEFAULTS);
+    // Nothing in a document asks for endless repetition.
+    options.stop_when_repeating = true;
 
     let selection = {
         let count = |text: &str| session.count(text);

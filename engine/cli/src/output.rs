@@ -187,6 +187,9 @@ pub fn footer(answer: &Answer) -> String {
             counted(answer.answer_tokens, "token")
         )),
         StopReason::WindowFull => parts.push("cut: the window is full (--context)".into()),
+        StopReason::Repeating => {
+            parts.push("cut: it only repeated itself; a larger model does less of that".into())
+        }
         StopReason::Cancelled => parts.push("stopped".into()),
     }
     format!("[{}]", parts.join(" | "))
