@@ -145,6 +145,7 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
         };
         let mut ours = Ours::new(&mut engine, test)?;
         for _ in 0..arguments.repetitions.max(1) {
+            ours.warm_up()?;
             measured.ours.push(ours.measure()?);
             if let Some(binary) = &arguments.against {
                 measured.peer.push(peer::measure(binary, &path, test, threads)?);
