@@ -1,4 +1,5 @@
-//! Tile kernels for AVX-512 VNNI: sixteen rows to a vector, one instruction for a step's multiply and add.
+//! Tile kernels for AVX-512 VNNI: sixteen rows to a vector, one instruction for a step's multiply and add. Compiled, and
+//! held to the portable twin by the tests on a machine that has it; no such machine has run it yet.
 
 use super::{Tile, avx2};
 use crate::packed::{Family, PANEL_ROWS};
