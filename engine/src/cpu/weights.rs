@@ -1,12 +1,15 @@
 //! A model's weights, taken out of its file and repacked for the kernels. The file's pages are given back as soon as a
 //! tensor has been read, so that loading does not hold the model twice.
 
-use reprise_kernels::packed::{PackedMatrix, Packing};
+use reprise_kernels::packed::{PANEL_ROWS, PackedMatrix, Packing, PanelPacking};
 use reprise_kernels::quant::dequantize;
 use reprise_model::arch::{Architecture, Layer};
 use reprise_model::gguf::{Gguf, GgufError, Tensor};
 use std::collections::HashSet;
 use std::path::PathBuf;
+
+/// Bytes of a tensor packed before its pages in the file are given back: the most that is in memory twice.
+const PORTION_BYTES: usize = 16 << 20;
 
 /// Why weights could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -197,7 +200,27 @@ impl<'a> Loader<'a> {
         self.gguf.will_need(name);
         let mut packing = Packing::new(tensor.ty, rows, k, tensor.data)
             .map_err(|e| self.misshapen(name, &e.to_string()))?;
-        let panels: Vec<_> = packing.panels().collect();
+        let row_bytes = tensor.data.len() / rows;
+        let portion = (PORTION_BYTES / (row_bytes * PANEL_ROWS)).max(self.threads);
+        let mut panels = packing.panels();
+        let mut read = 0;
+        loop {
+            let part: Vec<_> = panels.by_ref().take(portion).collect();
+            if part.is_empty() {
+                break;
+            }
+            let from = read;
+            read += part.len() * PANEL_ROWS * row_bytes;
+            self.pack(part);
+            self.gguf.release_part(name, from as u64..read as u64);
+        }
+        drop(panels);
+        let matrix = packing.finish();
+        Ok(matrix)
+    }
+
+    /// Packs panels on all threads.
+    fn pack(&self, panels: Vec<PanelPacking<'_>>) {
         let share = panels.len().div_ceil(self.threads).max(1);
         std::thread::scope(|scope| {
             let mut panels = panels.into_iter();
@@ -209,9 +232,6 @@ impl<'a> Loader<'a> {
                 scope.spawn(|| part.into_iter().for_each(|panel| panel.pack()));
             }
         });
-        let matrix = packing.finish();
-        self.gguf.release(name);
-        Ok(matrix)
     }
 
     fn misshapen(&self, tensor: &str, found: &str) -> WeightsError {

@@ -228,6 +228,14 @@ impl Gguf {
         }
     }
 
+    /// The same for some of a tensor's bytes, counted from its start.
+    pub fn release_part(&self, name: &str, bytes: Range<u64>) {
+        if let Some(range) = self.tensor_range(name) {
+            let place = |at: u64| range.start.saturating_add(at).min(range.end);
+            self.storage.release(place(bytes.start)..place(bytes.end));
+        }
+    }
+
     /// The same for every page of the file.
     pub fn release_all(&self) {
         self.storage.release(0..self.file_bytes());

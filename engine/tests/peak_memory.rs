@@ -1,0 +1,38 @@
+//! A model is in memory once: the most the process ever holds is the file's size, the keys and values, and 150 MB.
+
+use reprise_engine::{CancelToken, Engine, GenerateOptions, LoadOptions, SamplingOptions, machine};
+use std::path::PathBuf;
+
+// One test alone in its binary: the peak is the process's.
+#[test]
+fn the_default_model_stays_within_its_file_its_keys_and_150_mb() {
+    let Some(_) = machine::peak_resident_bytes() else {
+        println!("SKIPPED: this system does not say how much memory a process has had");
+        return;
+    };
+    let models = std::env::var_os("REPRISE_MODELS").map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/reprise/models"),
+        PathBuf::from,
+    );
+    let path = models.join("SmolLM2-135M-Instruct.Q4_1.gguf");
+    assert!(
+        path.is_file(),
+        "{} is missing; models/fetch brings it",
+        path.display()
+    );
+    let mut engine = Engine::load(&path, &LoadOptions::default()).unwrap();
+    let prompt: Vec<u32> = (100..700).collect();
+    let options = GenerateOptions {
+        sampling: SamplingOptions::greedy(),
+        max_tokens: 4,
+        ..GenerateOptions::default()
+    };
+    engine
+        .generate(&prompt, &options, &CancelToken::default(), &mut |_| ())
+        .unwrap();
+    let (_, kv) = engine.bytes();
+    let bound = engine.info().file_bytes + kv as u64 + 150_000_000;
+    let peak = machine::peak_resident_bytes().unwrap();
+    println!("peak {} MB of at most {} MB", peak / 1_000_000, bound / 1_000_000);
+    assert!(peak <= bound, "peak {peak} bytes, bound {bound}");
+}
