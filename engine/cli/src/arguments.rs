@@ -78,7 +78,7 @@ pub struct AskArguments {
     #[command(flatten)]
     pub model: ModelArguments,
     /// Most tokens of passages in the prompt [default: what fits the window, at most 3000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     pub passages_tokens: Option<usize>,
     #[command(flatten)]
     pub answer: AnswerArguments,
@@ -124,7 +124,7 @@ pub struct ModelArguments {
     #[arg(long, value_name = "N", value_parser = at_least::<16>)]
     pub context: Option<usize>,
     /// Compute threads [default: the machine's physical cores]
-    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
+    #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
 }
 
@@ -212,6 +212,17 @@ pub fn at_least<const LEAST: usize>(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number >= LEAST => Ok(number),
         _ => Err(format!("a whole number of at least {LEAST} is needed")),
+    }
+}
+
+/// A number of compute threads: more than the machine runs at once would only wait for each other.
+pub fn threads(text: &str) -> Result<usize, String> {
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    match at_least::<1>(text)? {
+        number if number <= most => Ok(number),
+        _ => Err(format!(
+            "this machine runs {most} at once; give at most that many"
+        )),
     }
 }
 

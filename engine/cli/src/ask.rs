@@ -68,7 +68,19 @@ pub fn run(arguments: &AskArguments) -> Outcome {
                     .min(PASSAGES_TOKENS)
             }
         };
-        select(question, &passages, budget, &count)?
+        let selection = select(question, &passages, budget, &count)?;
+        if selection.used().is_empty() {
+            return Err(Failure::message(format!(
+                "no passage of the {} fits into {budget} tokens, and without one an answer would be invented; give more \
+                 with --passages-tokens or --context",
+                if documents.len() == 1 {
+                    "document"
+                } else {
+                    "documents"
+                }
+            )));
+        }
+        selection
     };
     if !quiet {
         note(&used(&selection, documents.len()));

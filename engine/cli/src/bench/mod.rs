@@ -50,10 +50,10 @@ pub struct BenchArguments {
     #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "0")]
     depth: Vec<usize>,
     /// Compute threads [default: the machine's physical cores]
-    #[arg(short, long, value_name = "N", value_parser = crate::arguments::at_least::<1>)]
+    #[arg(short, long, value_name = "N", value_parser = crate::arguments::threads)]
     threads: Option<usize>,
     /// Repetitions of each test
-    #[arg(short, long, value_name = "N", default_value_t = 5)]
+    #[arg(short, long, value_name = "N", default_value = "5", value_parser = crate::arguments::at_least::<1>)]
     repetitions: usize,
     /// Print JSON: an array of {test, ours, peer, ratio}
     #[arg(long)]
