@@ -149,10 +149,9 @@ impl Engine {
         &self.tokenizer
     }
 
-    /// The backend, for measuring.
-    pub fn backend_mut(&mut self) -> &mut dyn Backend {
-        self.tokens.clear();
-        &mut *self.backend
+    /// The backend's name, for example `cpu avx2`.
+    pub fn backend_name(&self) -> &str {
+        self.backend.name()
     }
 
     /// The backend and an empty KV memory, for measuring.

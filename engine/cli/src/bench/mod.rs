@@ -159,7 +159,7 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
     if arguments.json {
         table::print_json(&results)
     } else {
-        table::print(&results, &mut engine, arguments.against.is_some())
+        table::print(&results, &engine, arguments.against.is_some())
     }
 }
 

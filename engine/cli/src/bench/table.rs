@@ -28,7 +28,7 @@ pub fn print_json(results: &[Measured]) -> Outcome {
 }
 
 /// A table, the machine, and the share of the machine's ceilings that each test reaches.
-pub fn print(results: &[Measured], engine: &mut Engine, has_peer: bool) -> Outcome {
+pub fn print(results: &[Measured], engine: &Engine, has_peer: bool) -> Outcome {
     let info = engine.info().clone();
     let work = engine.work();
     // Before the ceilings are measured, which takes memory of its own.
@@ -40,7 +40,7 @@ pub fn print(results: &[Measured], engine: &mut Engine, has_peer: bool) -> Outco
         info.quantisation,
         info.parameters as f64 / 1e6,
         info.threads,
-        engine.backend_mut().name(),
+        engine.backend_name(),
         machine::describe(),
     );
     text += "| test         | tokens/s | spread |";
