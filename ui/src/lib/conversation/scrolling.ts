@@ -1,0 +1,57 @@
+// What the scrolled element tells autoscroll: its numbers, and what the person's hands are doing to it.
+import type { Attachment } from 'svelte/attachments';
+import type { AutoscrollEvent, Metrics } from './autoscroll';
+
+export const metricsOf = (element: HTMLElement): Metrics => ({
+  top: element.scrollTop,
+  height: element.scrollHeight,
+  viewport: element.clientHeight,
+});
+
+/** Whether the person asked for less motion. */
+export const prefersReducedMotion = (): boolean =>
+  typeof matchMedia === 'function' && matchMedia('(prefers-reduced-motion: reduce)').matches;
+
+/** Whether a key press moves the conversation up. */
+export function movesUp(event: Pick<KeyboardEvent, 'key' | 'shiftKey' | 'target'>): boolean {
+  if (event.target instanceof Element && event.target.closest('textarea, input') !== null) return false;
+  return ['ArrowUp', 'PageUp', 'Home'].includes(event.key) || (event.key === ' ' && event.shiftKey);
+}
+
+/** Tells `handle` about wheels, keys and held pointers; `onResize` is called when the window onto the turns changes. */
+export function followGestures(
+  handle: (event: AutoscrollEvent) => void,
+  onResize: () => void,
+): Attachment<HTMLElement> {
+  return (element) => {
+    const onWheel = (event: WheelEvent): void => {
+      if (event.deltaY < 0 && !event.ctrlKey) handle({ kind: 'wantsUp' });
+    };
+    const onKey = (event: KeyboardEvent): void => {
+      if (movesUp(event)) handle({ kind: 'wantsUp' });
+    };
+    const onDown = (): void => handle({ kind: 'held' });
+    // Released outside of the element as well, and when the system takes the pointer for scrolling.
+    const onUp = (): void => {
+      handle({ kind: 'released' });
+      onResize();
+    };
+    element.addEventListener('wheel', onWheel, { passive: true });
+    element.addEventListener('keydown', onKey);
+    element.addEventListener('pointerdown', onDown);
+    element.addEventListener('touchstart', onDown, { passive: true });
+    for (const name of ['pointerup', 'touchend', 'touchcancel', 'blur'] as const)
+      window.addEventListener(name, onUp);
+    const sizes = typeof ResizeObserver === 'undefined' ? null : new ResizeObserver(onResize);
+    sizes?.observe(element);
+    return () => {
+      element.removeEventListener('wheel', onWheel);
+      element.removeEventListener('keydown', onKey);
+      element.removeEventListener('pointerdown', onDown);
+      element.removeEventListener('touchstart', onDown);
+      for (const name of ['pointerup', 'touchend', 'touchcancel', 'blur'] as const)
+        window.removeEventListener(name, onUp);
+      sizes?.disconnect();
+    };
+  };
+}

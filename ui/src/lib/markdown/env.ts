@@ -1,0 +1,13 @@
+import type { StateInline } from 'markdown-it';
+
+/** Link targets of a document by their normalised label, as markdown-it keeps them. */
+export type References = Record<string, { href: string; title: string }>;
+
+/** What one run of markdown-it carries along. */
+export type RenderEnv = {
+  references: References;
+  /** More text may follow: a formula that the text ends in counts as one. */
+  streaming: boolean;
+  /** Delimiters that an inline text is known not to contain any more. */
+  misses?: WeakMap<StateInline, Set<string>>;
+};
