@@ -1,0 +1,81 @@
+// The commands of the program around this page, typed. Nothing else in the page talks to it.
+import { Channel, invoke } from '@tauri-apps/api/core';
+import type {
+  AppEvent,
+  Chat,
+  ChatList,
+  ChatSummary,
+  ContextUse,
+  ExportFormat,
+  Folder,
+  ModelChoice,
+  SearchHit,
+  Settings,
+  Start,
+} from './bindings';
+
+/** Begins: from now on `onEvents` gets what happens. A later call takes the earlier one's place. */
+export function start(onEvents: (events: AppEvent[]) => void): Promise<Start> {
+  const events = new Channel<AppEvent[]>();
+  events.onmessage = onEvents;
+  return invoke('start', { events });
+}
+
+export const listChats = (): Promise<ChatList> => invoke('list_chats');
+export const openChat = (chat: number): Promise<Chat> => invoke('open_chat', { chat });
+
+/** Adds the person's turn after `parent` (none: the chat's first) and begins an answer. Without a chat, a new one. */
+export const send = (chat: number | null, parent: number | null, text: string): Promise<Chat> =>
+  invoke('send', { chat, parent, text });
+/** The person's turn anew with another text: a branch, with an answer of its own. */
+export const editTurn = (turn: number, text: string): Promise<Chat> => invoke('edit_turn', { turn, text });
+/** Another answer to the same turn: a branch. */
+export const regenerate = (turn: number): Promise<Chat> => invoke('regenerate', { turn });
+/** Goes on with an answer that was stopped or cut. */
+export const continueTurn = (turn: number): Promise<Chat> => invoke('continue_turn', { turn });
+export const stop = (turn: number): Promise<void> => invoke('stop', { turn });
+/** Shows the branch that this turn is on. */
+export const selectBranch = (turn: number): Promise<Chat> => invoke('select_branch', { turn });
+
+export const renameChat = (chat: number, title: string): Promise<ChatSummary> =>
+  invoke('rename_chat', { chat, title });
+export const pinChat = (chat: number, pinned: boolean): Promise<ChatSummary> =>
+  invoke('pin_chat', { chat, pinned });
+export const moveChat = (chat: number, folder: number | null): Promise<ChatSummary> =>
+  invoke('move_chat', { chat, folder });
+/** Takes a chat away; `restoreChat` brings it back until the program ends or a while has passed. */
+export const deleteChat = (chat: number): Promise<void> => invoke('delete_chat', { chat });
+export const restoreChat = (chat: number): Promise<ChatSummary> => invoke('restore_chat', { chat });
+/** Asks where to and writes; the file's path, or null when the person changed their mind. */
+export const exportChat = (chat: number, format: ExportFormat): Promise<string | null> =>
+  invoke('export_chat', { chat, format });
+export const addFolder = (name: string): Promise<Folder> => invoke('add_folder', { name });
+export const renameFolder = (folder: number, name: string): Promise<Folder> =>
+  invoke('rename_folder', { folder, name });
+/** The folder goes, its chats stay. */
+export const removeFolder = (folder: number): Promise<void> => invoke('remove_folder', { folder });
+/** Keeps what was typed and not sent (chat null: for the next new chat). */
+export const setDraft = (chat: number | null, text: string): Promise<void> =>
+  invoke('set_draft', { chat, text });
+export const search = (query: string): Promise<SearchHit[]> => invoke('search', { query });
+
+/** Tokens of a text; null while no model is loaded. */
+export const countTokens = (text: string): Promise<number | null> => invoke('count_tokens', { text });
+/** Null while no model is loaded. */
+export const contextUse = (chat: number | null, draft: string): Promise<ContextUse | null> =>
+  invoke('context_use', { chat, draft });
+
+export const saveSettings = (settings: Settings): Promise<Settings> => invoke('save_settings', { settings });
+export const listModels = (): Promise<ModelChoice[]> => invoke('list_models');
+/** Asks for a GGUF file and adds it to the models; null when the person changed their mind. */
+export const addModel = (): Promise<ModelChoice | null> => invoke('add_model');
+/** Loads the chosen model again, after a failure. */
+export const reloadModel = (): Promise<void> => invoke('reload_model');
+/** Opens a link in the system's browser. Ask first. */
+export const openLink = (url: string): Promise<void> => invoke('open_link', { url });
+
+/** The sentence for a person in whatever a command threw. */
+export function messageOf(error: unknown): string {
+  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
+  return String(error);
+}
