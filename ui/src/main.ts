@@ -1,0 +1,9 @@
+// Puts the page on the screen.
+import { mount } from 'svelte';
+import './app.css';
+import App from './App.svelte';
+
+const target = document.getElementById('app');
+if (target === null) throw new Error('index.html has no element with the id "app"');
+
+export default mount(App, { target });
