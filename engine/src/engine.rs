@@ -37,7 +37,7 @@ const CALL_STEP_TOKENS: usize = 32;
 pub struct Engine {
     info: ModelInfo,
     gguf: Arc<Gguf>,
-    tokenizer: Tokenizer,
+    tokenizer: Arc<Tokenizer>,
     backend: Box<dyn Backend>,
     kv: KvMemory,
     /// The tokens whose keys and values are in memory, by position.
@@ -100,6 +100,7 @@ impl Engine {
             path: path.to_owned(),
             source,
         })?;
+        let tokenizer = Arc::new(tokenizer);
         let trained = arch.context_tokens;
         let context_tokens = match options.context_tokens {
             None => trained.min(DEFAULT_CONTEXT_TOKENS),
@@ -149,6 +150,11 @@ impl Engine {
         &self.tokenizer
     }
 
+    /// The model's tokenizer, to be used while the engine is busy.
+    pub fn shared_tokenizer(&self) -> Arc<Tokenizer> {
+        Arc::clone(&self.tokenizer)
+    }
+
     /// The backend's name, for example `cpu avx2`.
     pub fn backend_name(&self) -> &str {
         self.backend.name()
@@ -174,6 +180,18 @@ impl Engine {
     pub fn forget(&mut self) {
         self.tokens.clear();
         self.kv.shrink(0);
+    }
+
+    /// Runs requests beside the one that is kept: what `work` generates reads and leaves nothing in the KV of the last
+    /// request, which is as it was afterwards. The scratch KV lives for the length of the call.
+    pub fn aside<T>(&mut self, work: impl FnOnce(&mut Engine) -> T) -> T {
+        let scratch = self.kv.sibling();
+        let kv = std::mem::replace(&mut self.kv, scratch);
+        let tokens = std::mem::take(&mut self.tokens);
+        let result = work(self);
+        self.kv = kv;
+        self.tokens = tokens;
+        result
     }
 
     /// Runs one request; blocks until it ends. `on_event` is called on this thread.

@@ -12,6 +12,9 @@ pub struct Ceilings {
     pub read_bytes: f64,
 }
 
+/// The commit this was built from; `-dirty` where the source had changes.
+pub const COMMIT: &str = env!("REPRISE_COMMIT");
+
 impl Ceilings {
     /// Measures for about a second.
     pub fn measure(threads: usize) -> Ceilings {
@@ -55,6 +58,6 @@ pub fn describe() -> String {
         std::env::consts::OS,
         std::env::consts::ARCH,
         env!("CARGO_PKG_VERSION"),
-        env!("REPRISE_COMMIT"),
+        COMMIT,
     )
 }

@@ -195,3 +195,17 @@ fn a_window_larger_than_the_models_is_refused() {
     let error = Engine::load(&tiny(), &options).err().unwrap();
     assert!(error.to_string().contains("trained for"), "{error}");
 }
+
+#[test]
+fn a_request_aside_leaves_the_kept_one_as_it_was() {
+    let mut disturbed = engine(512);
+    let mut other = engine(512);
+    for engine in [&mut disturbed, &mut other] {
+        ask(engine, &prompt(60), &options(10));
+    }
+    let aside = disturbed.aside(|engine| ask(engine, &prompt(30)[5..], &options(12)));
+    assert_eq!((aside.reused_tokens, aside.answer_tokens), (0, 12));
+    let next = ask(&mut disturbed, &prompt(90), &options(10));
+    let undisturbed = ask(&mut other, &prompt(90), &options(10));
+    assert_eq!((next.reused_tokens, &next.text), (60, &undisturbed.text));
+}

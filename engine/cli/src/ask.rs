@@ -5,9 +5,9 @@ use std::path::Path;
 use reprise_engine::StopReason;
 use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
 use reprise_model::template::Role;
+use reprise_library::models::Shelf;
 
 use crate::arguments::{AskArguments, SamplingDefaults};
-use crate::catalogue;
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, footer, note};
 use crate::session::{Message, Session};
@@ -43,7 +43,7 @@ pub fn run(arguments: &AskArguments) -> Outcome {
         }
         documents.push(document);
     }
-    let model = catalogue::resolve(arguments.model.model.as_deref())?;
+    let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let mut session = Session::load(&model, &arguments.model.load_options(), quiet)?;
     let mut options = arguments.answer.generate_options(&DEFAULTS);
     // Nothing in a document asks for endless repetition.

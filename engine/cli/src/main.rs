@@ -10,10 +10,8 @@
 mod arguments;
 mod ask;
 mod bench;
-mod catalogue;
 mod chat;
 mod failure;
-mod folders;
 mod interrupts;
 mod models;
 mod output;

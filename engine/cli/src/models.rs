@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use reprise_model::gguf::Gguf;
+use reprise_library::folders;
+use reprise_library::models::Shelf;
+use reprise_library::models::catalogue::{self, Source};
 
 use crate::arguments::ModelsAction;
-use crate::catalogue::{self, Added, Source};
 use crate::failure::{Failure, Outcome, system_words};
-use crate::folders;
 use crate::output::with_commas;
 
 /// The set-up's own fetch script, so that an installed `reprise` has it too.
@@ -18,7 +18,7 @@ const FETCH: &str = include_str!("../../../models/fetch");
 pub fn run(action: ModelsAction) -> Outcome {
     match action {
         ModelsAction::List => list(),
-        ModelsAction::Path { name } => print(&format!("{}\n", catalogue::resolve(Some(&name))?.display())),
+        ModelsAction::Path { name } => print(&format!("{}\n", Shelf::of_machine()?.resolve(Some(&name))?.display())),
         ModelsAction::Add { file, name } => add(&file, name),
         ModelsAction::Remove { name } => remove(&name),
         ModelsAction::Fetch { name } => fetch(name.as_deref()),
@@ -34,9 +34,10 @@ fn print(text: &str) -> Outcome {
 
 fn list() -> Outcome {
     let folder = folders::models()?;
+    let shelf = Shelf::of_machine()?;
     let mut rows = vec![["NAME", "SIZE", "WINDOW", "LICENCE", "HERE", "NOTE"].map(String::from)];
     for entry in catalogue::entries()? {
-        let here = folder.join(&entry.file).is_file();
+        let here = shelf.file_of(&entry).is_some();
         let tried = if entry.tried { "" } else { " (not tried here)" };
         rows.push([
             entry.name,
@@ -47,7 +48,7 @@ fn list() -> Outcome {
             format!("{}{tried}", entry.note),
         ]);
     }
-    for model in catalogue::added()? {
+    for model in shelf.added()? {
         let size = model.path.metadata().map(|metadata| metadata.len());
         let here = if size.is_ok() { "yes" } else { "gone" }.into();
         let size = size.map(megabytes).unwrap_or_default();
@@ -84,57 +85,12 @@ fn megabytes(bytes: u64) -> String {
 }
 
 fn add(file: &Path, name: Option<String>) -> Outcome {
-    // Opening it checks the whole file, so that a broken one is told now and not in the middle of a chat.
-    Gguf::open(file)?;
-    let path = file.canonicalize().map_err(|error| {
-        Failure::message(format!(
-            "cannot find {}: {}",
-            file.display(),
-            system_words(&error)
-        ))
-    })?;
-    let name = match name {
-        Some(name) => name,
-        None => path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .to_lowercase(),
-    };
-    if name.is_empty() || name.contains(['/', '\\']) || name.chars().any(char::is_whitespace) {
-        return Err(Failure::message(format!(
-            "\"{name}\" cannot be a name: use letters, digits, dots and dashes (--name NAME)"
-        )));
-    }
-    let taken = || Failure::message(format!("the name {name} is taken; choose another with --name"));
-    if catalogue::entries()?.iter().any(|entry| entry.name == name) {
-        return Err(taken());
-    }
-    let mut added = catalogue::added()?;
-    match added.iter().find(|model| model.name == name) {
-        Some(model) if model.path == path => {}
-        Some(_) => return Err(taken()),
-        None => {
-            added.push(Added {
-                name: name.clone(),
-                path,
-            });
-            catalogue::store_added(added)?;
-        }
-    }
+    let name = Shelf::of_machine()?.add(file, name)?;
     print(&format!("added {name}; chat with it: reprise chat -m {name}\n"))
 }
 
 fn remove(name: &str) -> Outcome {
-    let mut added = catalogue::added()?;
-    let before = added.len();
-    added.retain(|model| model.name != name);
-    if added.len() == before {
-        return Err(Failure::message(format!(
-            "no added model is named {name}; see the names with: reprise models list"
-        )));
-    }
-    catalogue::store_added(added)?;
+    Shelf::of_machine()?.remove(name)?;
     print(&format!("forgot {name}; its file stays where it is\n"))
 }
 
@@ -155,7 +111,7 @@ fn fetch(name: Option<&str>) -> Outcome {
         return if path.is_file() {
             print(&format!("{}\n", path.display()))
         } else {
-            Err(catalogue::missing(entry)?)
+            Err(Shelf::of_machine()?.missing(entry).into())
         };
     }
     let scratch = tempfile::tempdir().and_then(|scratch| {

@@ -74,6 +74,12 @@ impl KvMemory {
         KvMemory { layers, capacity }
     }
 
+    /// An empty memory of the same shape and capacity.
+    pub fn sibling(&self) -> KvMemory {
+        let shapes: Vec<LayerShape> = self.layers.iter().map(|layer| layer.shape).collect();
+        KvMemory::new(&shapes, self.capacity)
+    }
+
     /// Positions there can be.
     pub fn capacity(&self) -> usize {
         self.capacity

@@ -77,8 +77,11 @@ pub enum Fault {
     },
 }
 
-/// The system's words without its error number.
-fn plain(error: &std::io::Error) -> String {
+/// The system's words without its error number, and what to do where that is plain.
+pub(crate) fn plain(error: &std::io::Error) -> String {
+    if error.kind() == std::io::ErrorKind::StorageFull {
+        return "no space left on the disk; free some space and try again".into();
+    }
     let text = error.to_string();
     match text.rfind(" (os error") {
         Some(end) => text[..end].to_string(),

@@ -18,9 +18,14 @@
 //! # Ok::<(), reprise_library::LibraryError>(())
 //! ```
 
+pub mod assistant;
+pub mod chats;
+pub mod converse;
 mod document;
 mod error;
 mod extract;
+pub mod folders;
+pub mod models;
 mod passage;
 mod prompt;
 mod select;

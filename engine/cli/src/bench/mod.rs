@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use reprise_engine::{Engine, LoadOptions};
+use reprise_library::models::Shelf;
 
-use crate::catalogue;
 use crate::failure::{Failure, Outcome};
 use ours::Ours;
 
@@ -122,7 +122,7 @@ fn median(values: &[f64]) -> f64 {
 /// Measures and prints.
 pub fn run(arguments: &BenchArguments) -> Outcome {
     let tests = tests(arguments)?;
-    let path = catalogue::resolve(arguments.model.as_deref())?;
+    let path = Shelf::of_machine()?.resolve(arguments.model.as_deref())?;
     let context_tokens = tests
         .iter()
         .map(|test| test.depth + test.tokens())

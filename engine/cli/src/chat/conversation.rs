@@ -3,7 +3,7 @@
 
 use reprise_model::template::Role;
 
-use crate::session::Message;
+use reprise_library::assistant::Message;
 
 #[derive(Default)]
 pub struct Conversation {

@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use reprise_engine::{Answer, GenerateOptions};
+use reprise_library::models::Shelf;
 
 use crate::arguments::{ChatArguments, SamplingDefaults};
-use crate::catalogue;
 use crate::failure::{Failure, Outcome, system_words};
 use crate::output::{counted, decode_rate, footer, note, with_commas};
 use crate::session::Session;
@@ -27,7 +27,7 @@ const DEFAULTS: SamplingDefaults = SamplingDefaults {
 };
 
 pub fn run(arguments: &ChatArguments) -> Outcome {
-    let model = catalogue::resolve(arguments.model.model.as_deref())?;
+    let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let quiet = arguments.answer.quiet;
     let session = Session::load(&model, &arguments.model.load_options(), quiet)?;
     let mut input = Input::open()?;

@@ -1,14 +1,20 @@
-//! Where files live: models in the cache folder (they can be fetched again), the person's own list in the data folder.
+//! Where files live: models in the cache folder (they can be fetched again), the person's own in the data folder.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 
-use crate::failure::{Failure, Outcome};
+/// No folder can be named, because the system tells of no home directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no home directory is known; set HOME, or REPRISE_MODELS and REPRISE_HOME to folders of your choice")]
+pub struct NoHome;
 
 /// The folder of model files: `REPRISE_MODELS`, or `reprise/models` in the platform's cache folder.
-pub fn models() -> Outcome<PathBuf> {
+///
+/// # Errors
+/// When neither is known.
+pub fn models() -> Result<PathBuf, NoHome> {
     match set("REPRISE_MODELS") {
         Some(folder) => Ok(folder),
         None => Ok(platform()?.cache_dir().join("models")),
@@ -16,7 +22,10 @@ pub fn models() -> Outcome<PathBuf> {
 }
 
 /// The folder of the person's own files: `REPRISE_HOME`, or `reprise` in the platform's data folder.
-pub fn data() -> Outcome<PathBuf> {
+///
+/// # Errors
+/// When neither is known.
+pub fn data() -> Result<PathBuf, NoHome> {
     match set("REPRISE_HOME") {
         Some(folder) => Ok(folder),
         None => Ok(platform()?.data_dir().to_path_buf()),
@@ -29,10 +38,8 @@ fn set(variable: &str) -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-fn platform() -> Outcome<ProjectDirs> {
-    ProjectDirs::from("", "", "reprise").ok_or_else(|| {
-        Failure::message("no home directory is known; set HOME, or REPRISE_MODELS and REPRISE_HOME to folders of your choice")
-    })
+fn platform() -> Result<ProjectDirs, NoHome> {
+    ProjectDirs::from("", "", "reprise").ok_or(NoHome)
 }
 
 /// A path as a person would type it: home as `~`.

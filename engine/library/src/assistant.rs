@@ -1,0 +1,323 @@
+//! A loaded model as chats use it: messages in, answer out. What only writes prompts ([`Writer`]) can be shared with
+//! other threads while the engine is busy.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_engine::{
+    Answer, CancelToken, Engine, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo, SamplingOptions,
+    TokenId,
+};
+use reprise_model::template::{ChatTemplate, PartedMessage, Role, TemplateError, TemplateOptions};
+use reprise_model::tokenizer::{Specials, Tokenizer};
+
+/// Tokens a title may have.
+const TITLE_TOKENS: usize = 16;
+/// Characters of a question that a title is made from: its beginning says what it is about.
+const TITLE_SOURCE_CHARS: usize = 600;
+/// Characters a title may have; longer ones are sentences.
+const TITLE_CHARS: usize = 60;
+/// Fewer tokens say little about how fast a model reads.
+const LEAST_MEASURED_TOKENS: usize = 32;
+
+/// Why a model could not be asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssistantError {
+    /// The engine refuses or fails.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The messages cannot be written in the model's way.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+}
+
+/// One message of a chat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Who says it.
+    pub role: Role,
+    /// What it says, one part after the other; each part is tokenised on its own.
+    pub parts: Vec<String>,
+}
+
+impl Message {
+    /// A message of one part.
+    pub fn new(role: Role, text: impl Into<String>) -> Message {
+        Message {
+            role,
+            parts: vec![text.into()],
+        }
+    }
+}
+
+/// Writes prompts for one model and counts their tokens.
+pub struct Writer {
+    info: ModelInfo,
+    tokenizer: Arc<Tokenizer>,
+    template: ChatTemplate,
+    /// Tokens that the template writes around one message.
+    tokens_around: usize,
+}
+
+impl Writer {
+    fn new(engine: &Engine) -> Writer {
+        let tokenizer = engine.shared_tokenizer();
+        let mut writer = Writer {
+            info: engine.info().clone(),
+            template: ChatTemplate::from_gguf(engine.gguf(), &tokenizer),
+            tokenizer,
+            tokens_around: 0,
+        };
+        // What two messages more cost, beyond their texts; a template that refuses this makes no difference that
+        // matters, for a prompt is counted whole before it is used.
+        let sample = |exchanges: usize| {
+            let exchange = [Message::new(Role::User, "a"), Message::new(Role::Assistant, "a")];
+            let mut messages: Vec<Message> = exchange
+                .iter()
+                .cycle()
+                .take(2 * exchanges)
+                .cloned()
+                .collect();
+            messages.push(Message::new(Role::User, "a"));
+            writer.prompt(&messages).map_or(0, |tokens| tokens.len())
+        };
+        let two = sample(2).saturating_sub(sample(1));
+        writer.tokens_around = two.div_ceil(2).saturating_sub(writer.count("a"));
+        writer
+    }
+
+    /// Facts about the model.
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// What a person should be told about the model's template.
+    pub fn warning(&self) -> Option<&str> {
+        self.template.warning()
+    }
+
+    /// Tokens of a text that stands alone.
+    pub fn count(&self, text: &str) -> usize {
+        self.tokenizer.encode(text, Specials::AsText).len()
+    }
+
+    /// Tokens that a message takes in a prompt, given those of its text.
+    pub fn with_frame(&self, text_tokens: usize) -> usize {
+        text_tokens + self.tokens_around
+    }
+
+    /// The prompt for these messages, ending where the answer begins.
+    ///
+    /// # Errors
+    /// When the model's template refuses the messages or fails.
+    pub fn prompt(&self, messages: &[Message]) -> Result<Vec<TokenId>, AssistantError> {
+        let parts: Vec<Vec<&str>> = messages
+            .iter()
+            .map(|message| message.parts.iter().map(String::as_str).collect())
+            .collect();
+        let parted: Vec<PartedMessage<'_>> = messages
+            .iter()
+            .zip(&parts)
+            .map(|(message, parts)| PartedMessage {
+                role: message.role,
+                parts,
+            })
+            .collect();
+        let stretches = self
+            .template
+            .encode_parts(&self.tokenizer, &parted, &TemplateOptions::ask())?;
+        Ok(stretches.into_iter().flat_map(|stretch| stretch.ids).collect())
+    }
+
+    /// The prompt for going on with an answer that has begun.
+    ///
+    /// # Errors
+    /// When the model's template refuses the messages or fails.
+    pub fn prompt_begun(&self, messages: &[Message], begun: &str) -> Result<Vec<TokenId>, AssistantError> {
+        let mut tokens = self.prompt(messages)?;
+        tokens.extend(self.tokenizer.encode(begun, Specials::AsText));
+        Ok(tokens)
+    }
+
+    /// Tokens of the window kept free for the answer when a prompt is fitted into it: as many as may be written, but
+    /// no more than a quarter of the window.
+    pub fn answer_room(&self, max_answer_tokens: usize) -> usize {
+        max_answer_tokens.min(self.info.context_tokens / 4)
+    }
+}
+
+/// Which exchanges of a chat the model sees when they do not all fit: the newest ones, whole.
+///
+/// `exchanges` holds the tokens of each, oldest first, the last one with the question to be answered; `room` is what
+/// they may take. When they outgrow it, as many of the oldest leave as bring the rest down to three quarters. So the
+/// beginning of the prompt stays the same for many turns, and what was read before is reused.
+pub fn visible(exchanges: &[usize], room: usize) -> Range<usize> {
+    let mut begin = 0;
+    let mut total = 0;
+    for (index, tokens) in exchanges.iter().enumerate() {
+        total += tokens;
+        if total > room {
+            while begin < index && total > room / 4 * 3 {
+                total -= exchanges[begin];
+                begin += 1;
+            }
+        }
+    }
+    begin..exchanges.len()
+}
+
+/// A model ready to answer.
+pub struct Assistant {
+    engine: Engine,
+    writer: Arc<Writer>,
+    /// Prompt tokens read a second, as last measured.
+    reading_rate: Option<f64>,
+}
+
+impl Assistant {
+    /// Loads a model file.
+    ///
+    /// # Errors
+    /// When the file cannot be used.
+    pub fn load(path: &Path, options: &LoadOptions) -> Result<Assistant, AssistantError> {
+        let engine = Engine::load(path, options)?;
+        Ok(Assistant {
+            writer: Arc::new(Writer::new(&engine)),
+            engine,
+            reading_rate: None,
+        })
+    }
+
+    /// What writes prompts for this model.
+    pub fn writer(&self) -> &Arc<Writer> {
+        &self.writer
+    }
+
+    /// The engine, for measuring.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Answers a prompt.
+    ///
+    /// # Errors
+    /// As [`Engine::generate`].
+    pub fn answer(
+        &mut self,
+        prompt: &[TokenId],
+        options: &GenerateOptions,
+        cancel: &CancelToken,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Answer, AssistantError> {
+        let mut options = options.clone();
+        options
+            .stop
+            .extend_from_slice(self.writer.template.stop_strings());
+        let answer = self.engine.generate(prompt, &options, cancel, on_event)?;
+        let read = answer.prompt_tokens - answer.reused_tokens;
+        if read >= LEAST_MEASURED_TOKENS && answer.answer_tokens > 0 {
+            self.reading_rate = Some(read as f64 / answer.time_to_first_token.as_secs_f64());
+        }
+        Ok(answer)
+    }
+
+    /// How long reading so many tokens would take; zero before anything was measured.
+    pub fn reading_time(&self, tokens: usize) -> Duration {
+        match self.reading_rate {
+            Some(rate) if rate > 0.0 => Duration::from_secs_f64(tokens as f64 / rate),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// A title for a chat that begins with this question; none when the model finds no good one or is cancelled. The
+    /// KV of the last answer is left as it was.
+    ///
+    /// # Errors
+    /// As [`Engine::generate`].
+    pub fn title(&mut self, question: &str, cancel: &CancelToken) -> Result<Option<String>, AssistantError> {
+        let beginning: String = question.trim().chars().take(TITLE_SOURCE_CHARS).collect();
+        let messages = [
+            Message::new(
+                Role::System,
+                "You name conversations. Reply with a title of three to six words and nothing else.",
+            ),
+            Message::new(Role::User, format!("Title for a conversation that begins with:\n\n{beginning}")),
+        ];
+        let prompt = self.writer.prompt(&messages)?;
+        let options = GenerateOptions {
+            sampling: SamplingOptions {
+                temperature: 0.0,
+                ..SamplingOptions::default()
+            },
+            max_tokens: TITLE_TOKENS,
+            stop: vec!["\n".into()],
+            stop_when_repeating: true,
+        };
+        let writer = Arc::clone(&self.writer);
+        let answer = self.engine.aside(|engine| {
+            let mut options = options;
+            options.stop.extend_from_slice(writer.template.stop_strings());
+            engine.generate(&prompt, &options, cancel, &mut |_| ())
+        })?;
+        let is_whole = matches!(
+            answer.stop,
+            reprise_engine::StopReason::EndOfTurn | reprise_engine::StopReason::StopString(_)
+        );
+        Ok(is_whole.then(|| tidy_title(&answer.text, question)).flatten())
+    }
+}
+
+/// A title without quotes, labels and full stops; none when it is no title.
+fn tidy_title(raw: &str, question: &str) -> Option<String> {
+    let mut title = raw.trim();
+    for label in ["Title:", "title:", "TITLE:"] {
+        title = title.strip_prefix(label).unwrap_or(title).trim();
+    }
+    let marks: &[char] = &['"', '\'', '“', '”', '«', '»', '*', '#', '`', '.', ' '];
+    let title = title.trim_matches(marks);
+    let words = title.split_whitespace().count();
+    let is_title = (1..=9).contains(&words)
+        && title.chars().count() <= TITLE_CHARS
+        && !title.contains('\n')
+        && title.chars().any(char::is_alphabetic)
+        && title.to_lowercase() != question.trim().to_lowercase();
+    is_title.then(|| title.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_exchanges_stay_and_the_beginning_is_stable() {
+        assert_eq!(visible(&[10, 10, 10], 30), 0..3);
+        assert_eq!(visible(&[], 30), 0..0);
+        assert_eq!(visible(&[100], 30), 0..1, "the question itself never leaves");
+        let mut exchanges = Vec::new();
+        let mut begins = Vec::new();
+        for _ in 0..40 {
+            exchanges.push(10);
+            let range = visible(&exchanges, 100);
+            assert!(exchanges[range.clone()].iter().sum::<usize>() <= 100);
+            begins.push(range.start);
+        }
+        let moves = begins.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert!(moves <= 11, "the beginning moved {moves} times in 30 exchanges too many");
+        assert!(begins.is_sorted());
+    }
+
+    #[test]
+    fn titles_are_tidied_and_sentences_refused() {
+        let tidy = |raw| tidy_title(raw, "How do I bake bread?");
+        assert_eq!(tidy("\"Baking Bread.\""), Some("Baking Bread".into()));
+        assert_eq!(tidy("Title: **Baking  bread**"), Some("Baking bread".into()));
+        assert_eq!(tidy(""), None);
+        assert_eq!(tidy("..."), None);
+        assert_eq!(tidy("how do i bake bread?"), None);
+        let sentence = "Baking bread is a process that takes flour, water, salt, yeast and time";
+        assert_eq!(tidy(sentence), None);
+    }
+}

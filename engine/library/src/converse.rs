@@ -1,0 +1,294 @@
+//! One answer of a stored chat: which turns the model sees, the prompt, and the answer written to the store as it comes.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, StopReason};
+use reprise_model::template::Role as ModelRole;
+
+use crate::assistant::{Assistant, AssistantError, Message, Writer, visible};
+use crate::chats::{AnswerStats, ChatStore, Role, StoreError, Turn, TurnId, TurnState};
+
+/// Tokens of turns that were counted before. Turns that are written do not change, except answers that are continued,
+/// which get longer.
+#[derive(Default)]
+pub struct TokenCounts(Mutex<HashMap<TurnId, (usize, usize)>>);
+
+impl TokenCounts {
+    fn of(&self, writer: &Writer, turn: &Turn) -> usize {
+        let length = turn.text.len();
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match counts.get(&turn.id) {
+            Some(&(counted, tokens)) if counted == length => tokens,
+            _ => {
+                let tokens = writer.count(&turn.text);
+                counts.insert(turn.id, (length, tokens));
+                tokens
+            }
+        }
+    }
+}
+
+/// How answers are to be made.
+#[derive(Debug, Clone, Default)]
+pub struct Instructions {
+    /// What the model is told before the chat; may be empty.
+    pub system: String,
+    /// How tokens are drawn, and how many at most.
+    pub options: GenerateOptions,
+}
+
+/// What of a chat the model sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// System prompt, earlier turns, question.
+    pub messages: Vec<Message>,
+    /// Oldest turns that do not fit and are left out.
+    pub hidden_turns: usize,
+    /// Tokens of the system prompt.
+    pub system_tokens: usize,
+    /// Tokens of the turns that are in.
+    pub history_tokens: usize,
+}
+
+/// Lays out a chat: the newest exchanges that fit, whole, beside the system prompt and the room for the answer.
+///
+/// `turns` is a branch from its first turn on; `draft_tokens` are those of a question that is still to come.
+pub fn layout(
+    writer: &Writer,
+    counts: &TokenCounts,
+    turns: &[Turn],
+    instructions: &Instructions,
+    draft_tokens: usize,
+) -> Layout {
+    let system = instructions.system.trim();
+    let system_tokens = match system {
+        "" => 0,
+        text => writer.with_frame(writer.count(text)),
+    };
+    let room = writer
+        .info()
+        .context_tokens
+        .saturating_sub(system_tokens + writer.answer_room(instructions.options.max_tokens));
+
+    // An exchange begins with each turn of the person.
+    let mut exchanges: Vec<&[Turn]> = turns
+        .chunk_by(|_, next| next.role != Role::User)
+        .collect();
+    let mut tokens: Vec<usize> = exchanges
+        .iter()
+        .map(|exchange| {
+            exchange
+                .iter()
+                .map(|turn| writer.with_frame(counts.of(writer, turn)))
+                .sum()
+        })
+        .collect();
+    if draft_tokens > 0 {
+        exchanges.push(&[]);
+        tokens.push(writer.with_frame(draft_tokens));
+    }
+    let seen = visible(&tokens, room);
+    let hidden_turns = exchanges[..seen.start].iter().map(|exchange| exchange.len()).sum();
+    let history_tokens = tokens[seen.clone()].iter().sum::<usize>()
+        - if draft_tokens > 0 { writer.with_frame(draft_tokens) } else { 0 };
+
+    let mut messages = Vec::new();
+    if !system.is_empty() {
+        messages.push(Message::new(ModelRole::System, system));
+    }
+    for turn in exchanges[seen].iter().copied().flatten() {
+        add(&mut messages, turn);
+    }
+    Layout {
+        messages,
+        hidden_turns,
+        system_tokens,
+        history_tokens,
+    }
+}
+
+/// Adds a turn. Templates want the roles to alternate: a question that got no answer becomes part of the next one.
+fn add(messages: &mut Vec<Message>, turn: &Turn) {
+    if turn.text.trim().is_empty() {
+        return;
+    }
+    let role = match turn.role {
+        Role::User => ModelRole::User,
+        Role::Assistant => ModelRole::Assistant,
+    };
+    match messages.last_mut() {
+        Some(last) if last.role == role => {
+            last.parts.push("\n\n".into());
+            last.parts.push(turn.text.clone());
+        }
+        _ => messages.push(Message::new(role, turn.text.clone())),
+    }
+}
+
+/// What happens while an answer is made.
+#[derive(Debug)]
+pub enum Progress<'a> {
+    /// The prompt is being read.
+    Reading {
+        /// Tokens read, those reused included.
+        done_tokens: usize,
+        /// Tokens of the prompt.
+        total_tokens: usize,
+        /// Tokens that were known already.
+        reused_tokens: usize,
+        /// None before the speed is known.
+        left: Option<Duration>,
+    },
+    /// More of the answer; it is in the store already.
+    Text {
+        /// UTF-16 units of the answer before it.
+        from: usize,
+        /// The text.
+        text: &'a str,
+    },
+}
+
+/// Why there is no (whole) answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConverseError {
+    /// The chats cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The model fails.
+    #[error(transparent)]
+    Assistant(#[from] AssistantError),
+    /// The question alone is too long.
+    #[error(
+        "this message and the system prompt have {tokens} tokens; the model's window takes {window}; shorten the \
+         message, or choose a larger window in the settings"
+    )]
+    TooLong {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// Tokens it may have.
+        window: usize,
+    },
+}
+
+/// Makes the answer `turn`, which is in the store as one being written, and ends it there, in whatever way. The error
+/// tells why an answer failed; the turn in the store tells it too, where the store can still be written.
+///
+/// # Errors
+/// See [`ConverseError`].
+pub fn answer(
+    assistant: &mut Assistant,
+    store: &ChatStore,
+    counts: &TokenCounts,
+    turn: TurnId,
+    instructions: &Instructions,
+    cancel: &CancelToken,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Turn, ConverseError> {
+    let outcome = try_answer(assistant, store, counts, turn, instructions, cancel, on_progress);
+    let ended = match outcome {
+        Ok((state, stats)) => store.finish_answer(turn, state, Some(&stats), None)?,
+        Err(error) => {
+            let words = error.to_string();
+            store.finish_answer(turn, TurnState::Failed, None, Some(&words))?;
+            return Err(error);
+        }
+    };
+    Ok(ended)
+}
+
+fn try_answer(
+    assistant: &mut Assistant,
+    store: &ChatStore,
+    counts: &TokenCounts,
+    turn: TurnId,
+    instructions: &Instructions,
+    cancel: &CancelToken,
+    on_progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<(TurnState, AnswerStats), ConverseError> {
+    let mut turns = store.path_to(turn)?;
+    let begun = turns.pop();
+    let begun_text = begun.as_ref().map_or("", |turn| turn.text.as_str());
+    let writer = std::sync::Arc::clone(assistant.writer());
+    let laid_out = layout(&writer, counts, &turns, instructions, 0);
+    let prompt = match begun_text {
+        "" => writer.prompt(&laid_out.messages)?,
+        text => writer.prompt_begun(&laid_out.messages, text)?,
+    };
+    let window = writer.info().context_tokens - 1;
+    if prompt.len() > window {
+        return Err(ConverseError::TooLong {
+            tokens: prompt.len(),
+            window,
+        });
+    }
+
+    let mut written = begun_text.encode_utf16().count();
+    let mut store_error = None;
+    let answer = assistant.answer(&prompt, &instructions.options, cancel, &mut |event| match event {
+        Event::Prefill {
+            done_tokens,
+            total_tokens,
+            reused_tokens,
+            elapsed,
+        } => {
+            let read = done_tokens - reused_tokens;
+            let left = (read > 0).then(|| elapsed.mul_f64((total_tokens - done_tokens) as f64 / read as f64));
+            on_progress(Progress::Reading {
+                done_tokens,
+                total_tokens,
+                reused_tokens,
+                left,
+            });
+        }
+        Event::Text(text) => {
+            if store_error.is_some() {
+                return;
+            }
+            // First the disk, then the eye: what was seen is not lost.
+            match store.append_piece(turn, text) {
+                Ok(()) => {
+                    on_progress(Progress::Text { from: written, text });
+                    written += text.encode_utf16().count();
+                }
+                Err(error) => {
+                    store_error = Some(error);
+                    cancel.cancel();
+                }
+            }
+        }
+    })?;
+    if let Some(error) = store_error {
+        return Err(error.into());
+    }
+    let earlier = begun.as_ref().and_then(|turn| turn.stats.as_ref());
+    Ok((state_of(&answer.stop), stats_of(&answer, assistant, earlier)))
+}
+
+fn state_of(stop: &StopReason) -> TurnState {
+    match stop {
+        StopReason::EndOfTurn | StopReason::StopString(_) => TurnState::Done,
+        StopReason::MaxTokens => TurnState::Limit,
+        StopReason::WindowFull => TurnState::Window,
+        StopReason::Repeating => TurnState::Repeating,
+        StopReason::Cancelled => TurnState::Stopped,
+    }
+}
+
+/// `earlier` are the figures of the part that was there before, when the answer was continued.
+fn stats_of(answer: &Answer, assistant: &Assistant, earlier: Option<&AnswerStats>) -> AnswerStats {
+    let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let (tokens, decode_ms) = earlier.map_or((0, 0), |stats| (stats.answer_tokens, stats.decode_ms));
+    AnswerStats {
+        model: assistant.writer().info().name.clone(),
+        prompt_tokens: answer.prompt_tokens as u64,
+        reused_prefix_tokens: answer.reused_tokens as u64,
+        reused_elsewhere_tokens: 0,
+        answer_tokens: tokens + answer.answer_tokens as u64,
+        first_token_ms: milliseconds(answer.time_to_first_token),
+        decode_ms: decode_ms + milliseconds(answer.decode_time),
+        saved_ms: milliseconds(assistant.reading_time(answer.reused_tokens)),
+    }
+}

@@ -1,0 +1,97 @@
+//! The models known by name: those of `models/catalogue.toml`, compiled in.
+
+use serde::Deserialize;
+
+use super::ModelsError;
+
+/// The catalogue's text.
+pub const TEXT: &str = include_str!("../../../../models/catalogue.toml");
+
+/// A model of the catalogue.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Entry {
+    /// What a person types.
+    pub name: String,
+    /// Whether it is the one used when none is named.
+    #[serde(default)]
+    pub default: bool,
+    /// The file's name in the model folder.
+    pub file: String,
+    /// How the file is had.
+    #[serde(flatten)]
+    pub source: Source,
+    /// Where it is described.
+    pub page: String,
+    /// Checksum of the file, where someone has checked it.
+    pub sha256: Option<String>,
+    /// Bytes of the file.
+    pub size_bytes: u64,
+    /// As its makers name it.
+    pub licence: String,
+    /// Tokens it was trained for.
+    pub context: usize,
+    /// Whether Reprise has answered with this very file.
+    pub tried: bool,
+    /// One sentence for a person choosing.
+    pub note: String,
+}
+
+/// How a model's file is had.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "source", rename_all = "lowercase")]
+pub enum Source {
+    /// Out of a Python package.
+    Package {
+        /// The package and its version.
+        package: String,
+        /// Which file inside.
+        member: String,
+    },
+    /// From its page, by hand.
+    Page,
+}
+
+#[derive(Deserialize)]
+struct Catalogue {
+    model: Vec<Entry>,
+}
+
+/// All models of the catalogue, the default one first.
+///
+/// # Errors
+/// When the catalogue that was compiled in is broken.
+pub fn entries() -> Result<Vec<Entry>, ModelsError> {
+    let catalogue: Catalogue =
+        toml::from_str(TEXT).map_err(|error| ModelsError::Catalogue(error.to_string()))?;
+    Ok(catalogue.model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalogue_is_whole() {
+        let entries = entries().unwrap();
+        assert_eq!(entries.iter().filter(|entry| entry.default).count(), 1);
+        assert!(entries[0].default, "scripts take the first entry");
+        for (index, entry) in entries.iter().enumerate() {
+            assert!(
+                entries[..index]
+                    .iter()
+                    .all(|other| other.name != entry.name && other.file != entry.file)
+            );
+            assert!(
+                entry.page.starts_with("https://") && entry.file.ends_with(".gguf") && entry.size_bytes > 0
+            );
+            assert!(
+                entry.sha256.as_ref().is_none_or(|sum| sum.len() == 64),
+                "{}",
+                entry.name
+            );
+            assert!(
+                !entry.default || (entry.sha256.is_some() && matches!(entry.source, Source::Package { .. }))
+            );
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Generates what Tauri needs, and builds the program anew when the page inside it has changed.
+
+use tauri_build::{AppManifest, Attributes};
+
+/// The commands of `commands.rs`. Each gets a permission of its own, and `capabilities/main.json` grants it.
+const COMMANDS: &[&str] = &[
+    "start",
+    "list_chats",
+    "open_chat",
+    "send",
+    "edit_turn",
+    "regenerate",
+    "continue_turn",
+    "stop",
+    "select_branch",
+    "rename_chat",
+    "pin_chat",
+    "move_chat",
+    "delete_chat",
+    "restore_chat",
+    "add_folder",
+    "rename_folder",
+    "remove_folder",
+    "set_draft",
+    "search",
+    "export_chat",
+    "count_tokens",
+    "context_use",
+    "save_settings",
+    "list_models",
+    "add_model",
+    "reload_model",
+    "open_link",
+];
+
+fn main() {
+    println!("cargo:rerun-if-changed=../ui/dist");
+    let attributes = Attributes::new().app_manifest(AppManifest::new().commands(COMMANDS));
+    if let Err(error) = tauri_build::try_build(attributes) {
+        panic!("{error:#}");
+    }
+}

@@ -1,0 +1,183 @@
+//! What the commands share: the store, the engine's host, the page's events.
+
+use std::fs::{self, File, TryLockError};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reprise_library::chats::ChatStore;
+use reprise_library::folders;
+use reprise_library::models::Shelf;
+
+use crate::events::Events;
+use crate::host::{Host, LoadRequest};
+use crate::platform;
+use crate::settings;
+use crate::types::{AppEvent, Failure, ModelState, Settings};
+
+/// Chats deleted longer ago than this are erased at the next start; until then they can be brought back.
+const DELETED_CHATS_STAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// The application's state.
+pub struct App {
+    /// The chats.
+    pub store: Arc<ChatStore>,
+    /// The engine.
+    pub host: Host,
+    /// The page.
+    pub events: Events,
+    /// The models.
+    pub shelf: Shelf,
+    /// Where the chats are kept.
+    pub data_folder: PathBuf,
+    notices: Mutex<Vec<String>>,
+    fonts_are_checked: AtomicBool,
+    /// Held as long as the program runs: a second one in the same folder would answer the same chats.
+    _lock: File,
+}
+
+impl App {
+    /// Opens the data folder and begins to load the model. `bundled` is where models that came with the program are.
+    ///
+    /// # Errors
+    /// A sentence for the person when the program cannot work at all.
+    pub fn open(bundled: Option<PathBuf>) -> Result<App, Failure> {
+        let data_folder = folders::data()?;
+        let lock = lock_folder(&data_folder)?;
+        let (store, mut notices) = ChatStore::open(&data_folder.join("chats.sqlite"))?;
+        if let Err(error) = store.erase_deleted(Some(DELETED_CHATS_STAY_MS)) {
+            notices.push(error.to_string());
+        }
+        let store = Arc::new(store);
+        let settings = match store.setting(settings::KEY)? {
+            None => Settings::default(),
+            Some(value) => serde_json::from_value(value).unwrap_or_else(|error| {
+                notices.push(format!(
+                    "your settings could not be read ({error}); the defaults are in use until you change them"
+                ));
+                Settings::default()
+            }),
+        };
+        let mut shelf = Shelf::of_machine()?;
+        if let Some(folder) = bundled {
+            shelf = shelf.with_folder(folder);
+        }
+        let events = Events::start()?;
+        let host = Host::start(Arc::clone(&store), events.clone(), settings)?;
+        let app = App {
+            store,
+            host,
+            events,
+            shelf,
+            data_folder,
+            notices: Mutex::new(notices),
+            fonts_are_checked: AtomicBool::new(false),
+            _lock: lock,
+        };
+        app.load_model();
+        Ok(app)
+    }
+
+    /// Begins to load the chosen model.
+    pub fn load_model(&self) {
+        let settings = self.host.settings();
+        let wanted = settings.model.as_deref();
+        self.host.load(LoadRequest {
+            file: self.shelf.resolve(wanted).map_err(Failure::from),
+            name: wanted.unwrap_or("the default model").to_string(),
+            settings,
+        });
+    }
+
+    /// The model's name, for the turns it writes.
+    pub fn model_name(&self) -> String {
+        match self.host.model() {
+            ModelState::Loading { name } | ModelState::Ready { name, .. } | ModelState::Failed { name, .. } => name,
+        }
+    }
+
+    /// Keeps other settings, and loads the model anew when they ask for it.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn save_settings(&self, settings: &Settings) -> Result<(), Failure> {
+        let earlier = self.host.settings();
+        self.store
+            .set_setting(settings::KEY, &serde_json::to_value(settings)?)?;
+        self.host.set_settings(settings.clone());
+        if settings.changes_model(&earlier) {
+            self.load_model();
+        }
+        Ok(())
+    }
+
+    /// What the person should be told once.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells, once, that the system lacks the letters of a text in Chinese, Japanese or Korean.
+    pub fn tell_missing_fonts(&self, text: &str) {
+        if !text.chars().any(is_cjk) || self.fonts_are_checked.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        if !platform::has_cjk_fonts() {
+            self.events.tell(AppEvent::Notice {
+                message: "this system has no font for Chinese, Japanese and Korean, so their letters show as boxes; \
+                          install one (Debian, Ubuntu: apt install fonts-noto-cjk) and start Reprise again"
+                    .into(),
+            });
+        }
+    }
+}
+
+fn is_cjk(c: char) -> bool {
+    matches!(c, '\u{2E80}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
+}
+
+/// Takes the folder for this process alone.
+fn lock_folder(folder: &PathBuf) -> Result<File, Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::new(format!(
+            "cannot use the folder {}: {error}; set REPRISE_HOME to a folder of yours",
+            folders::shown(folder)
+        ))
+    };
+    fs::create_dir_all(folder).map_err(cannot)?;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(folder.join("lock"))
+        .map_err(cannot)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Failure::new(format!(
+            "Reprise runs already with the chats in {}; use its window",
+            folders::shown(folder)
+        ))),
+        Err(TryLockError::Error(error)) => Err(cannot(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_locked_for_one() {
+        let folder = tempfile::tempdir().unwrap().keep();
+        let first = lock_folder(&folder).unwrap();
+        let refused = lock_folder(&folder).unwrap_err();
+        assert!(refused.message.contains("already"), "{}", refused.message);
+        drop(first);
+        lock_folder(&folder).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn cjk_is_told_from_other_letters() {
+        assert!("早上好".chars().all(is_cjk) && "한국".chars().all(is_cjk) && "カタ".chars().all(is_cjk));
+        assert!(!"Grüße, привет 🙂".chars().any(is_cjk));
+    }
+}

@@ -1,0 +1,323 @@
+//! What the page may ask for. Thin: each command checks what only it can know and leaves the work to the store and the
+//! host. All run off the window's own thread.
+
+use reprise_library::chats::{Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, SearchHit, Turn, TurnId};
+use reprise_library::models::catalogue;
+use reprise_library::{converse, folders};
+use tauri::ipc::Channel;
+use tauri::{AppHandle, State};
+use tauri_plugin_dialog::DialogExt;
+use tauri_plugin_opener::OpenerExt;
+
+use crate::app::App;
+use crate::types::{AppEvent, ContextUse, Failure, ModelChoice, Settings, Start};
+
+/// What a command gives.
+type Outcome<T> = Result<T, Failure>;
+
+/// Most hits of a search that are shown.
+const MOST_HITS: usize = 50;
+/// Text beyond this is not counted while it is typed: the count would come too late to be of use.
+const LONGEST_COUNTED_BYTES: usize = 4 << 20;
+
+#[tauri::command(async)]
+pub fn start(app: State<'_, App>, events: Channel<Vec<AppEvent>>) -> Outcome<Start> {
+    app.events.connect(events);
+    Ok(Start {
+        settings: app.host.settings(),
+        default_settings: Settings::default(),
+        model: app.host.model(),
+        list: app.store.list()?,
+        new_chat_draft: app.store.new_chat_draft()?,
+        notices: app.take_notices(),
+        phases: app.host.under_way(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: reprise_engine::machine::COMMIT.into(),
+        data_folder: folders::shown(&app.data_folder),
+        is_mac: cfg!(target_os = "macos"),
+    })
+}
+
+#[tauri::command(async)]
+pub fn list_chats(app: State<'_, App>) -> Outcome<ChatList> {
+    Ok(app.store.list()?)
+}
+
+#[tauri::command(async)]
+pub fn open_chat(app: State<'_, App>, chat: ChatId) -> Outcome<Chat> {
+    let chat = app.store.chat(chat)?;
+    for turn in &chat.turns {
+        app.tell_missing_fonts(&turn.text);
+    }
+    Ok(chat)
+}
+
+#[tauri::command(async)]
+pub fn send(app: State<'_, App>, chat: Option<ChatId>, parent: Option<TurnId>, text: String) -> Outcome<Chat> {
+    let turn = match chat {
+        Some(chat) => app.store.add_user_turn(chat, parent, &text)?,
+        None => {
+            // An empty chat is not listed, should the second step fail.
+            let chat = app.store.create_chat()?.id;
+            let turn = app.store.add_user_turn(chat, None, &text)?;
+            app.store.set_draft(None, "")?;
+            turn
+        }
+    };
+    app.tell_missing_fonts(&text);
+    begin_answer(&app, &turn)
+}
+
+#[tauri::command(async)]
+pub fn edit_turn(app: State<'_, App>, turn: TurnId, text: String) -> Outcome<Chat> {
+    let old = app.store.turn(turn)?;
+    let turn = app.store.add_user_turn(old.chat, old.parent, &text)?;
+    begin_answer(&app, &turn)
+}
+
+#[tauri::command(async)]
+pub fn regenerate(app: State<'_, App>, turn: TurnId) -> Outcome<Chat> {
+    let old = app.store.turn(turn)?;
+    let parent = old
+        .parent
+        .ok_or_else(|| Failure::new("only an answer can be made anew"))?;
+    let question = app.store.turn(parent)?;
+    begin_answer(&app, &question)
+}
+
+#[tauri::command(async)]
+pub fn continue_turn(app: State<'_, App>, turn: TurnId) -> Outcome<Chat> {
+    let turn = app.store.continue_answer(turn)?;
+    app.host.answer(&turn);
+    Ok(app.store.chat(turn.chat)?)
+}
+
+/// An answer to this turn of the person, as a branch beside those it has.
+fn begin_answer(app: &App, question: &Turn) -> Outcome<Chat> {
+    let answer = app.store.begin_answer(question.id, &app.model_name())?;
+    // Read before the engine begins, so that every piece of text the page gets comes after what it shows.
+    let chat = app.store.chat(question.chat)?;
+    app.host.answer(&answer);
+    Ok(chat)
+}
+
+#[tauri::command(async)]
+pub fn stop(app: State<'_, App>, turn: TurnId) -> Outcome<()> {
+    app.host.stop(turn)
+}
+
+#[tauri::command(async)]
+pub fn select_branch(app: State<'_, App>, turn: TurnId) -> Outcome<Chat> {
+    Ok(app.store.select_branch(turn)?)
+}
+
+#[tauri::command(async)]
+pub fn rename_chat(app: State<'_, App>, chat: ChatId, title: String) -> Outcome<ChatSummary> {
+    Ok(app.store.rename_chat(chat, &title)?)
+}
+
+#[tauri::command(async)]
+pub fn pin_chat(app: State<'_, App>, chat: ChatId, pinned: bool) -> Outcome<ChatSummary> {
+    Ok(app.store.pin_chat(chat, pinned)?)
+}
+
+#[tauri::command(async)]
+pub fn move_chat(app: State<'_, App>, chat: ChatId, folder: Option<FolderId>) -> Outcome<ChatSummary> {
+    Ok(app.store.move_chat(chat, folder)?)
+}
+
+#[tauri::command(async)]
+pub fn delete_chat(app: State<'_, App>, chat: ChatId) -> Outcome<()> {
+    app.host.stop_chat(chat)?;
+    Ok(app.store.delete_chat(chat)?)
+}
+
+#[tauri::command(async)]
+pub fn restore_chat(app: State<'_, App>, chat: ChatId) -> Outcome<ChatSummary> {
+    Ok(app.store.restore_chat(chat)?)
+}
+
+#[tauri::command(async)]
+pub fn add_folder(app: State<'_, App>, name: String) -> Outcome<Folder> {
+    Ok(app.store.add_folder(&name)?)
+}
+
+#[tauri::command(async)]
+pub fn rename_folder(app: State<'_, App>, folder: FolderId, name: String) -> Outcome<Folder> {
+    Ok(app.store.rename_folder(folder, &name)?)
+}
+
+#[tauri::command(async)]
+pub fn remove_folder(app: State<'_, App>, folder: FolderId) -> Outcome<()> {
+    Ok(app.store.remove_folder(folder)?)
+}
+
+#[tauri::command(async)]
+pub fn set_draft(app: State<'_, App>, chat: Option<ChatId>, text: String) -> Outcome<()> {
+    // The page knows what it sends: telling it back would overtake what is typed meanwhile.
+    app.store.set_draft(chat, &text)?;
+    Ok(())
+}
+
+#[tauri::command(async)]
+pub fn search(app: State<'_, App>, query: String) -> Outcome<Vec<SearchHit>> {
+    Ok(app.store.search(&query, MOST_HITS)?)
+}
+
+#[tauri::command(async)]
+pub fn export_chat(
+    handle: AppHandle,
+    app: State<'_, App>,
+    chat: ChatId,
+    format: ExportFormat,
+) -> Outcome<Option<String>> {
+    let (name, extension) = match format {
+        ExportFormat::Markdown => ("Markdown", "md"),
+        ExportFormat::Json => ("JSON", "json"),
+    };
+    let title = app.store.summary(chat)?.title.unwrap_or_else(|| "Chat".into());
+    let chosen = handle
+        .dialog()
+        .file()
+        .set_file_name(format!("{}.{extension}", file_stem(&title)))
+        .add_filter(name, &[extension])
+        .blocking_save_file();
+    let Some(chosen) = chosen else {
+        return Ok(None);
+    };
+    let path = chosen.into_path()?;
+    crate::files::write_whole(&path, app.store.export(chat, format)?.as_bytes())?;
+    Ok(Some(folders::shown(&path)))
+}
+
+/// A title as a file's name: without what some system does not allow.
+fn file_stem(title: &str) -> String {
+    let is_bad = |c: char| c.is_control() || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
+    let stem: String = title.chars().map(|c| if is_bad(c) { '-' } else { c }).take(80).collect();
+    let stem = stem.trim_matches([' ', '.', '-']).to_string();
+    if stem.is_empty() { "Chat".into() } else { stem }
+}
+
+#[tauri::command(async)]
+pub fn count_tokens(app: State<'_, App>, text: String) -> Outcome<Option<usize>> {
+    let is_short = text.len() <= LONGEST_COUNTED_BYTES;
+    Ok(app
+        .host
+        .loaded()
+        .filter(|_| is_short)
+        .map(|loaded| loaded.writer.count(&text)))
+}
+
+#[tauri::command(async)]
+pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> Outcome<Option<ContextUse>> {
+    let Some(loaded) = app.host.loaded() else {
+        return Ok(None);
+    };
+    let turns = match chat {
+        Some(chat) => app.store.chat(chat)?.turns,
+        None => Vec::new(),
+    };
+    let instructions = app.host.settings().instructions();
+    let writer = &loaded.writer;
+    let draft = writer.count(&draft);
+    let laid_out = converse::layout(writer, &loaded.counts, &turns, &instructions, draft);
+    let window = writer.info().context_tokens;
+    let reserved_output = writer.answer_room(instructions.options.max_tokens);
+    let used = laid_out.system_tokens + laid_out.history_tokens + draft + reserved_output;
+    Ok(Some(ContextUse {
+        window,
+        system: laid_out.system_tokens,
+        history: laid_out.history_tokens,
+        draft,
+        reserved_output,
+        free: window.saturating_sub(used),
+        hidden_turns: laid_out.hidden_turns,
+    }))
+}
+
+#[tauri::command(async)]
+pub fn save_settings(app: State<'_, App>, settings: Settings) -> Outcome<Settings> {
+    settings.check()?;
+    app.save_settings(&settings)?;
+    Ok(settings)
+}
+
+#[tauri::command(async)]
+pub fn list_models(app: State<'_, App>) -> Outcome<Vec<ModelChoice>> {
+    let mut choices = Vec::new();
+    for entry in catalogue::entries()? {
+        if let Some(path) = app.shelf.file_of(&entry) {
+            choices.push(ModelChoice {
+                size_bytes: path.metadata().map_or(entry.size_bytes, |file| file.len()),
+                id: entry.name.clone(),
+                name: entry.name,
+                note: entry.note,
+            });
+        }
+    }
+    for added in app.shelf.added()? {
+        let Ok(file) = added.path.metadata() else {
+            continue; // gone for now, perhaps on a disk that is not plugged in
+        };
+        choices.push(ModelChoice {
+            id: added.name.clone(),
+            name: added.name,
+            size_bytes: file.len(),
+            note: folders::shown(&added.path),
+        });
+    }
+    Ok(choices)
+}
+
+#[tauri::command(async)]
+pub fn add_model(handle: AppHandle, app: State<'_, App>) -> Outcome<Option<ModelChoice>> {
+    let chosen = handle
+        .dialog()
+        .file()
+        .add_filter("GGUF", &["gguf"])
+        .blocking_pick_file();
+    let Some(chosen) = chosen else {
+        return Ok(None);
+    };
+    let path = chosen.into_path()?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+    let name: String = stem.split_whitespace().collect::<Vec<_>>().join("-");
+    let name = app.shelf.add(&path, Some(name))?;
+    Ok(Some(ModelChoice {
+        id: name.clone(),
+        name,
+        size_bytes: path.metadata().map_or(0, |file| file.len()),
+        note: folders::shown(&path),
+    }))
+}
+
+#[tauri::command(async)]
+pub fn reload_model(app: State<'_, App>) -> Outcome<()> {
+    app.load_model();
+    Ok(())
+}
+
+#[tauri::command(async)]
+pub fn open_link(handle: AppHandle, url: String) -> Outcome<()> {
+    let parsed = tauri::Url::parse(&url).map_err(|error| Failure::new(format!("{url} is not a link: {error}")))?;
+    if !matches!(parsed.scheme(), "http" | "https" | "mailto") {
+        return Err(Failure::new(format!(
+            "links to {}: are not opened; only web pages and mail addresses are",
+            parsed.scheme()
+        )));
+    }
+    Ok(handle.opener().open_url(parsed.as_str(), None::<&str>)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_become_file_names_that_every_system_takes() {
+        assert_eq!(file_stem("What is 1/2: a \"half\"?"), "What is 1-2- a -half");
+        assert_eq!(file_stem("..."), "Chat");
+        assert_eq!(file_stem("早上好"), "早上好");
+        assert_eq!(file_stem(&"a".repeat(500)).len(), 80);
+    }
+}

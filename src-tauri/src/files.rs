@@ -1,0 +1,47 @@
+//! Files the person asked for.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use reprise_library::folders;
+
+use crate::types::Failure;
+
+/// Writes a file whole or not at all: a full disk leaves no half of it, and what was there before stays.
+///
+/// # Errors
+/// A sentence that names the file.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let partial = path.with_extension("part");
+    let write = || -> io::Result<()> {
+        let mut file = fs::File::create_new(&partial)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&partial, path)
+    };
+    write().map_err(|error| {
+        if error.kind() != io::ErrorKind::AlreadyExists {
+            // Where even removing fails, the error below is the one that counts.
+            let _ = fs::remove_file(&partial);
+        }
+        Failure::new(format!("cannot write {}: {error}; choose another place", folders::shown(path)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_written_whole_and_a_bad_place_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("chat.md");
+        write_whole(&path, b"one").unwrap();
+        write_whole(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let bad = write_whole(&folder.path().join("none/chat.md"), b"x").unwrap_err();
+        assert!(bad.message.contains("chat.md"), "{}", bad.message);
+    }
+}

@@ -1,0 +1,81 @@
+//! Linux: WebKitGTK's traps, a display that may be missing, fonts that may be missing.
+
+use std::env;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Makes WebKit draw without DMA-BUF, which leaves the window blank with some drivers.
+const PLAIN_RENDERER: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
+
+pub fn prepare() -> Result<(), String> {
+    if !has_display(|name| env::var_os(name).is_some_and(|value| !value.is_empty())) {
+        return Err("there is no display to open a window on (DISPLAY and WAYLAND_DISPLAY are not set); \
+             to chat in the terminal instead: ./run chat, or: reprise chat"
+            .into());
+    }
+    if env::var_os(PLAIN_RENDERER).is_none() && needs_plain_renderer(Path::new("/")) {
+        // The variable has to be there before the first thread: the program starts anew with it, in the same process.
+        let program = env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
+        let error = Command::new(program)
+            .args(env::args_os().skip(1))
+            .env(PLAIN_RENDERER, "1")
+            .exec();
+        return Err(format!("cannot start anew with {PLAIN_RENDERER}=1: {error}"));
+    }
+    Ok(())
+}
+
+fn has_display(is_set: impl Fn(&str) -> bool) -> bool {
+    is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
+}
+
+/// Whether the graphics driver is one of those that leave WebKitGTK's window blank (NVIDIA's own), or there is none
+/// to draw with.
+fn needs_plain_renderer(root: &Path) -> bool {
+    let has_nvidia = root.join("proc/driver/nvidia/version").exists() || root.join("sys/module/nvidia").exists();
+    let has_renderer = fs::read_dir(root.join("dev/dri")).is_ok_and(|files| {
+        files
+            .flatten()
+            .any(|file| file.file_name().to_string_lossy().starts_with("renderD"))
+    });
+    has_nvidia || !has_renderer
+}
+
+/// Asks fontconfig. Without its command nothing can be known, and nothing is said.
+pub fn has_cjk_fonts() -> bool {
+    ["zh", "ja", "ko"].iter().all(|language| {
+        let listed = Command::new("fc-list")
+            .arg(format!(":lang={language}"))
+            .arg("family")
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        !matches!(listed, Ok(output) if output.status.success() && output.stdout.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plain_renderer_is_for_nvidia_and_for_machines_without_a_gpu() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(needs_plain_renderer(root.path()), "no GPU");
+        fs::create_dir_all(root.path().join("dev/dri")).unwrap();
+        assert!(needs_plain_renderer(root.path()), "a card that cannot render");
+        fs::write(root.path().join("dev/dri/renderD128"), "").unwrap();
+        assert!(!needs_plain_renderer(root.path()), "an ordinary GPU");
+        fs::create_dir_all(root.path().join("sys/module/nvidia")).unwrap();
+        assert!(needs_plain_renderer(root.path()), "NVIDIA's own driver");
+    }
+
+    #[test]
+    fn either_display_is_enough() {
+        assert!(has_display(|name| name == "DISPLAY"));
+        assert!(has_display(|name| name == "WAYLAND_DISPLAY"));
+        assert!(!has_display(|_| false));
+    }
+}

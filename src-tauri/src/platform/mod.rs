@@ -1,0 +1,25 @@
+//! What differs between systems, behind one interface: what must be so before the window opens, and which fonts there
+//! are. Linux is what runs here; the parts for other systems were compiled nowhere yet.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as system;
+
+#[cfg(not(target_os = "linux"))]
+mod other;
+#[cfg(not(target_os = "linux"))]
+use other as system;
+
+/// Prepares the process before anything of the window is touched.
+///
+/// # Errors
+/// A sentence for the person when no window can be opened here.
+pub fn prepare() -> Result<(), String> {
+    system::prepare()
+}
+
+/// Whether the system has letters for Chinese, Japanese and Korean; true where it cannot be known.
+pub fn has_cjk_fonts() -> bool {
+    system::has_cjk_fonts()
+}

@@ -1,0 +1,166 @@
+//! What the person chose: defaults, bounds, and what the engine makes of it.
+
+use reprise_engine::{GenerateOptions, LoadOptions, SamplingOptions};
+use reprise_library::converse::Instructions;
+
+use crate::types::{Failure, Settings, Theme};
+
+/// The name settings are stored by.
+pub const KEY: &str = "app";
+const TOP_K: usize = 40;
+const MIN_P: f32 = 0.05;
+const REPETITION_WINDOW_TOKENS: usize = 64;
+
+impl Default for Settings {
+    /// Lively answers without the loops that small models fall into.
+    fn default() -> Settings {
+        Settings {
+            theme: Theme::System,
+            system_prompt: String::new(),
+            model: None,
+            context_tokens: None,
+            threads: None,
+            temperature: 0.7,
+            top_p: 0.95,
+            repetition_penalty: 1.1,
+            max_answer_tokens: 1024,
+            sidebar_open: true,
+            panel_open: true,
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses what cannot be.
+    ///
+    /// # Errors
+    /// A sentence that names the setting and its bounds.
+    pub fn check(&self) -> Result<(), Failure> {
+        let most_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let bounds: [(&str, bool, String); 7] = [
+            (
+                "temperature",
+                (0.0..=2.0).contains(&self.temperature),
+                "from 0 to 2".into(),
+            ),
+            (
+                "top p",
+                self.top_p > 0.0 && self.top_p <= 1.0,
+                "above 0 and at most 1".into(),
+            ),
+            (
+                "repetition penalty",
+                (0.5..=2.0).contains(&self.repetition_penalty),
+                "from 0.5 to 2".into(),
+            ),
+            (
+                "most tokens of an answer",
+                (1..=131_072).contains(&self.max_answer_tokens),
+                "from 1 to 131072".into(),
+            ),
+            (
+                "window",
+                self.context_tokens
+                    .is_none_or(|tokens| (512..=1_048_576).contains(&tokens)),
+                "from 512 to what the model was trained for".into(),
+            ),
+            (
+                "threads",
+                self.threads
+                    .is_none_or(|threads| (1..=most_threads).contains(&threads)),
+                format!("from 1 to {most_threads} on this machine"),
+            ),
+            (
+                "system prompt",
+                self.system_prompt.len() <= 100_000,
+                "of at most 100000 bytes".into(),
+            ),
+        ];
+        match bounds.iter().find(|(_, is_good, _)| !is_good) {
+            None => Ok(()),
+            Some((name, _, range)) => Err(Failure::new(format!("the {name} must be {range}"))),
+        }
+    }
+
+    /// Whether the model has to be loaded anew when these take the place of `earlier`.
+    pub fn changes_model(&self, earlier: &Settings) -> bool {
+        (&self.model, self.context_tokens, self.threads)
+            != (&earlier.model, earlier.context_tokens, earlier.threads)
+    }
+
+    /// How the model is loaded.
+    pub fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            threads: self.threads,
+            context_tokens: self.context_tokens,
+        }
+    }
+
+    /// How answers are made.
+    pub fn instructions(&self) -> Instructions {
+        Instructions {
+            system: self.system_prompt.clone(),
+            options: GenerateOptions {
+                sampling: SamplingOptions {
+                    temperature: self.temperature,
+                    top_k: TOP_K,
+                    top_p: self.top_p,
+                    min_p: MIN_P,
+                    repetition_penalty: self.repetition_penalty,
+                    repetition_window: REPETITION_WINDOW_TOKENS,
+                    seed: None,
+                },
+                max_tokens: self.max_answer_tokens,
+                stop: Vec::new(),
+                stop_when_repeating: true,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_good_and_bad_values_are_named() {
+        assert!(Settings::default().check().is_ok());
+        let refused = |change: fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            settings.check().unwrap_err().message
+        };
+        assert!(refused(|settings| settings.temperature = f32::NAN).contains("temperature"));
+        assert!(refused(|settings| settings.top_p = 0.0).contains("top p"));
+        assert!(refused(|settings| settings.threads = Some(100_000)).contains("threads"));
+        assert!(refused(|settings| settings.context_tokens = Some(3)).contains("window"));
+        assert!(refused(|settings| settings.max_answer_tokens = 0).contains("answer"));
+    }
+
+    #[test]
+    fn settings_of_an_older_program_are_read_and_the_rest_is_default() {
+        let settings: Settings = serde_json::from_str(r#"{"temperature":0.2,"gone":1}"#).unwrap();
+        assert_eq!(
+            settings,
+            Settings {
+                temperature: 0.2,
+                ..Settings::default()
+            }
+        );
+    }
+
+    #[test]
+    fn only_what_concerns_loading_loads_the_model_anew() {
+        let settings = Settings::default();
+        let warmer = Settings {
+            temperature: 1.0,
+            ..settings.clone()
+        };
+        let wider = Settings {
+            context_tokens: Some(2048),
+            ..settings.clone()
+        };
+        assert!(!warmer.changes_model(&settings));
+        assert!(wider.changes_model(&settings));
+    }
+}

@@ -1,0 +1,68 @@
+//! The page's types are those of the program: `ui/src/lib/bindings.ts` is generated here, and this test fails when the
+//! file is another. To write it: `REPRISE_WRITE_BINDINGS=1 cargo test -p reprise-app --test bindings`.
+
+use std::fs;
+use std::path::Path;
+
+use reprise_app::types::{
+    AppEvent, ContextUse, Failure, ModelChoice, ModelState, Phase, Settings, Start, Theme, UnderWay,
+};
+use reprise_library::chats::{
+    AnswerStats, Branch, Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, Role, SearchHit,
+    SnippetPart, Turn, TurnId, TurnState,
+};
+use ts_rs::{Config, TS};
+
+const HEADER: &str = "// Generated from the program's own types; a test of reprise-app fails when this file is another.\n\
+                      // To write it: REPRISE_WRITE_BINDINGS=1 cargo test -p reprise-app --test bindings\n";
+
+/// One type's declaration, without the imports that a file of its own would need.
+fn declaration<T: TS + 'static>() -> String {
+    let file = T::export_to_string(&Config::default()).unwrap();
+    let lines = file.lines().skip_while(|line| {
+        line.is_empty() || line.starts_with("import ") || line.starts_with("// ")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+macro_rules! declarations {
+    ($($type:ty),* $(,)?) => { [$(declaration::<$type>()),*] };
+}
+
+#[test]
+fn the_pages_types_are_up_to_date() {
+    let declarations = declarations![
+        ChatId,
+        TurnId,
+        FolderId,
+        Role,
+        TurnState,
+        AnswerStats,
+        Branch,
+        Turn,
+        ChatSummary,
+        Folder,
+        ChatList,
+        Chat,
+        SnippetPart,
+        SearchHit,
+        ExportFormat,
+        Theme,
+        Settings,
+        ModelChoice,
+        ModelState,
+        Phase,
+        AppEvent,
+        UnderWay,
+        Start,
+        ContextUse,
+        Failure,
+    ];
+    let expected = format!("{HEADER}\n{}\n", declarations.join("\n\n"));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ui/src/lib/bindings.ts");
+    if std::env::var_os("REPRISE_WRITE_BINDINGS").is_some() {
+        fs::write(&path, expected).unwrap();
+        return;
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), expected, "stale; the head of this test says how to write it");
+}

@@ -1,0 +1,211 @@
+// The application in a real window: a display of its own (Xvfb), the driver (tauri-driver with WebKitWebDriver), a data
+// folder of its own. What the tests see is what a person would.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createRequire } from 'node:module';
+import { Builder, By, Capabilities, Key } from 'selenium-webdriver';
+
+export { By, Key };
+
+/** The program under test, and where screenshots are kept. */
+const program = required('REPRISE_APP');
+const driverProgram = required('REPRISE_TAURI_DRIVER');
+export const pictures = required('REPRISE_SCREENSHOTS');
+mkdirSync(pictures, { recursive: true });
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+/** Longer than anything takes on a loaded machine; a test that waits this long has failed. */
+const PATIENCE_MS = 60_000;
+
+function required(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set; run tests/window/run`);
+  return value;
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Waits until `question` gives something true, and gives that. */
+export async function until(question, what, patience = PATIENCE_MS) {
+  const end = Date.now() + patience;
+  let last;
+  for (;;) {
+    try {
+      const answer = await question();
+      if (answer) return answer;
+    } catch (error) {
+      last = error; // elements that come and go
+    }
+    if (Date.now() > end) throw new Error(`waited ${patience / 1000} s for ${what}`, { cause: last });
+    await new Promise((wake) => setTimeout(wake, 50));
+  }
+}
+
+/** A person's machine: a data folder that outlives the program's runs, a driver, and at most one window. */
+export class Machine {
+  /** `environment` is added to the program's own. */
+  static async begin(environment = {}) {
+    const machine = new Machine();
+    machine.home = mkdtempSync(join(tmpdir(), 'reprise-window-'));
+    machine.environment = {
+      ...process.env,
+      REPRISE_HOME: join(machine.home, 'data'),
+      XDG_DATA_HOME: join(machine.home, 'share'),
+      XDG_CONFIG_HOME: join(machine.home, 'config'),
+      ...environment,
+    };
+    machine.port = await freePort();
+    const nativePort = await freePort();
+    machine.driverProcess = spawn(driverProgram, ['--port', String(machine.port), '--native-port', String(nativePort)], {
+      env: machine.environment,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
+    await until(
+      async () => (await fetch(`http://127.0.0.1:${machine.port}/status`)).ok,
+      'tauri-driver to listen',
+    );
+    return machine;
+  }
+
+  /** Opens the window, as large as asked. */
+  async open({ width = 1200, height = 800 } = {}) {
+    const capabilities = new Capabilities();
+    capabilities.set('browserName', 'wry');
+    capabilities.set('tauri:options', { application: program });
+    this.driver = await new Builder()
+      .withCapabilities(capabilities)
+      .usingServer(`http://127.0.0.1:${this.port}/`)
+      .build();
+    await this.driver.manage().window().setRect({ x: 0, y: 0, width, height });
+    await until(() => this.find('main'), 'the page');
+    return this;
+  }
+
+  /** Closes the window as a person does. */
+  async close() {
+    await this.driver?.quit();
+    this.driver = undefined;
+  }
+
+  async end() {
+    try {
+      await this.close();
+    } finally {
+      this.driverProcess.kill();
+      await once(this.driverProcess, 'exit');
+      rmSync(this.home, { recursive: true, force: true });
+    }
+  }
+
+  /** The program's process. */
+  pid() {
+    const { stdout } = spawnSync('pgrep', ['-f', `^${program}`], { encoding: 'utf8' });
+    return Number(stdout.trim().split('\n')[0]);
+  }
+
+  /** Kills the program without a warning, as a crash would. */
+  async kill() {
+    process.kill(this.pid(), 'SIGKILL');
+    await this.driver.quit().catch(() => {}); // the driver has nobody to close any more
+    this.driver = undefined;
+  }
+
+  /** Starts the program a second time beside the open window; gives its exit code. */
+  async startAgain() {
+    const second = spawn(program, { env: this.environment, stdio: 'inherit' });
+    const [code] = await once(second, 'exit');
+    return code;
+  }
+
+  find(css) {
+    return this.driver.findElement(By.css(css));
+  }
+
+  all(css) {
+    return this.driver.findElements(By.css(css));
+  }
+
+  run(script, ...values) {
+    return this.driver.executeScript(script, ...values);
+  }
+
+  /** The first visible element of this role whose accessible name is (or matches) `name`. */
+  async byRole(role, name) {
+    const candidates = {
+      button: 'button, [role=button]',
+      link: 'a[href]',
+      textbox: 'textarea, input:not([type]), input[type=text], input[type=search], [role=textbox]',
+      dialog: '[role=dialog], [role=alertdialog], dialog[open]',
+      menuitem: '[role=menuitem]',
+      option: '[role=option]',
+      heading: 'h1, h2, h3',
+      article: 'article',
+      progressbar: 'progress, [role=progressbar]',
+      status: '[role=status], output',
+    };
+    for (const element of await this.all(candidates[role] ?? `[role=${role}]`)) {
+      const label = await element.getAccessibleName();
+      const fits = name === undefined || (name instanceof RegExp ? name.test(label) : label === name);
+      if (fits && (await element.isDisplayed())) return element;
+    }
+    return undefined;
+  }
+
+  /** Waits for it. */
+  role(role, name) {
+    return until(() => this.byRole(role, name), `a ${role} named ${name}`);
+  }
+
+  async click(role, name) {
+    const element = await this.role(role, name);
+    await element.click();
+    return element;
+  }
+
+  /** Presses keys where the focus is; `Key.chord` makes shortcuts. */
+  async press(...keys) {
+    await this.driver
+      .actions()
+      .sendKeys(...keys)
+      .perform();
+  }
+
+  /** Presses a key with the system's modifier. */
+  async mod(key) {
+    await this.driver.actions().keyDown(Key.CONTROL).sendKeys(key).keyUp(Key.CONTROL).perform();
+  }
+
+  async text(css = 'body') {
+    return (await this.find(css)).getText();
+  }
+
+  /** Keeps a picture of the page. */
+  async picture(name) {
+    writeFileSync(join(pictures, `${name}.png`), await this.driver.takeScreenshot(), 'base64');
+  }
+
+  /** The page's violations of WCAG 2.2 A and AA, in words; empty when there are none. */
+  async violations() {
+    await this.run(axeSource);
+    const found = await this.driver.executeAsyncScript(`
+      const done = arguments[arguments.length - 1];
+      axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
+        .then((result) => done(result.violations.map((violation) =>
+          violation.id + ': ' + violation.nodes.map((node) => node.html.slice(0, 160) + ' ' + node.failureSummary).join(' | '))),
+          (error) => done([String(error)]));
+    `);
+    return found;
+  }
+}
