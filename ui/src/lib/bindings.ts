@@ -1,196 +1,517 @@
-// Generated from the Rust types; do not edit. A test of reprise-app fails when this file is stale.
+// Generated from the program's own types; a test of reprise-app fails when this file is another.
+// To write it: REPRISE_WRITE_BINDINGS=1 cargo test -p reprise-app --test bindings
 
-export type Role = 'user' | 'assistant';
+/**
+ * Who wrote a turn.
+ */
+export type Role = "user" | "assistant";
 
-/** How far a turn has come, and for answers why they ended. */
-export type TurnState =
-  /** An answer that is being written (or waits to be). */
-  | 'writing'
-  /** The model ended its turn, or a person's turn. */
-  | 'done'
-  /** The person stopped it. */
-  | 'stopped'
-  /** It reached the most tokens an answer may have. */
-  | 'limit'
-  /** The model's window is full. */
-  | 'window'
-  /** It only repeated itself. */
-  | 'repeating'
-  /** The program ended while it was written. */
-  | 'interrupted'
-  /** Something failed; `error` says what. */
-  | 'failed';
+/**
+ * How far a turn has come, and for answers why they ended.
+ */
+export type TurnState = "writing" | "done" | "stopped" | "limit" | "window" | "repeating" | "interrupted" | "failed";
 
+/**
+ * What an answer took.
+ */
 export type AnswerStats = {
-  /** The model's name. */
-  model: string;
-  promptTokens: number;
-  /** Prompt tokens whose keys and values were there because everything before them was the same. */
-  reusedPrefixTokens: number;
-  /** Prompt tokens reused at another place. */
-  reusedElsewhereTokens: number;
-  answerTokens: number;
-  firstTokenMs: number;
-  decodeMs: number;
-  /** Time that reading the reused tokens would have taken. */
-  savedMs: number;
-};
+/**
+ * The model's name.
+ */
+model: string,
+/**
+ * Tokens of the prompt.
+ */
+promptTokens: number,
+/**
+ * Prompt tokens whose keys and values were there because everything before them was the same.
+ */
+reusedPrefixTokens: number,
+/**
+ * Prompt tokens reused at another place.
+ */
+reusedElsewhereTokens: number,
+/**
+ * Tokens of the answer.
+ */
+answerTokens: number,
+/**
+ * Whole milliseconds from the request to the first token.
+ */
+firstTokenMs: number,
+/**
+ * Whole milliseconds from the first token to the last.
+ */
+decodeMs: number,
+/**
+ * Whole milliseconds that reading the reused tokens would have taken.
+ */
+savedMs: number, };
 
-/** Where a turn stands among the turns that share its parent; more than one are branches. */
+/**
+ * Where a turn stands among the turns that share its parent; more than one are branches.
+ */
 export type Branch = {
-  /** All turns with this parent, oldest first. */
-  siblings: number[];
-  /** This turn's place among them, from 0. */
-  index: number;
-};
+/**
+ * All turns with this parent, oldest first.
+ */
+siblings: Array<number>,
+/**
+ * This turn's place among them, from 0.
+ */
+index: number, };
 
+/**
+ * One question or one answer.
+ */
 export type Turn = {
-  id: number;
-  chat: number;
-  parent: number | null;
-  role: Role;
-  text: string;
-  state: TurnState;
-  createdMs: number;
-  stats: AnswerStats | null;
-  error: string | null;
-  branch: Branch;
-};
+/**
+ * Its id.
+ */
+id: number,
+/**
+ * The chat it belongs to.
+ */
+chat: number,
+/**
+ * The turn it follows; none begins a chat.
+ */
+parent: number | null,
+/**
+ * Who wrote it.
+ */
+role: Role,
+/**
+ * Its text; of an answer that is being written, what is there so far.
+ */
+text: string,
+/**
+ * How far it has come.
+ */
+state: TurnState,
+/**
+ * When it began, in milliseconds since 1970 (UTC).
+ */
+createdMs: number,
+/**
+ * What it took; none for questions and for answers that did not end in an orderly way. Of an answer that is being
+ * continued, what its beginning took.
+ */
+stats: AnswerStats | null,
+/**
+ * What failed.
+ */
+error: string | null,
+/**
+ * Its place among its siblings.
+ */
+branch: Branch, };
 
+/**
+ * A chat as the list shows it.
+ */
 export type ChatSummary = {
-  id: number;
-  /** None until something was asked. */
-  title: string | null;
-  folder: number | null;
-  pinned: boolean;
-  createdMs: number;
-  updatedMs: number;
-  /** What was typed and not sent. */
-  draft: string;
-};
+/**
+ * Its id.
+ */
+id: number,
+/**
+ * None until something was asked.
+ */
+title: string | null,
+/**
+ * The folder it is in.
+ */
+folder: number | null,
+/**
+ * Kept at the top.
+ */
+pinned: boolean,
+/**
+ * When it was made, in milliseconds since 1970 (UTC).
+ */
+createdMs: number,
+/**
+ * When something was last said in it.
+ */
+updatedMs: number,
+/**
+ * What was typed and not sent.
+ */
+draft: string, };
 
-export type Folder = { id: number; name: string };
+/**
+ * A folder of chats.
+ */
+export type Folder = {
+/**
+ * Its id.
+ */
+id: number,
+/**
+ * Its name; no two are the same.
+ */
+name: string, };
 
-export type ChatList = { chats: ChatSummary[]; folders: Folder[] };
+/**
+ * Everything the sidebar shows.
+ */
+export type ChatList = {
+/**
+ * Pinned ones first, then the ones something was last said in.
+ */
+chats: Array<ChatSummary>,
+/**
+ * By name.
+ */
+folders: Array<Folder>, };
 
+/**
+ * A chat and the branch of it that is shown.
+ */
 export type Chat = {
-  summary: ChatSummary;
-  /** The turns from the first to the last of the branch that is shown. */
-  turns: Turn[];
-};
+/**
+ * The chat itself.
+ */
+summary: ChatSummary,
+/**
+ * The turns from the first to the last of the branch that is shown.
+ */
+turns: Array<Turn>, };
 
-/** A piece of a search hit's text; `hit` marks what was searched for. */
-export type SnippetPart = { text: string; hit: boolean };
+/**
+ * A piece of a search hit's text; `hit` marks what was searched for.
+ */
+export type SnippetPart = {
+/**
+ * The text.
+ */
+text: string,
+/**
+ * Whether it is what was searched for.
+ */
+hit: boolean, };
 
+/**
+ * A place where the words that were searched for are.
+ */
 export type SearchHit = {
-  chat: number;
-  title: string;
-  /** The turn with the words; none when they are in the title. */
-  turn: number | null;
-  snippet: SnippetPart[];
-  updatedMs: number;
-};
+/**
+ * The chat it is in.
+ */
+chat: number,
+/**
+ * That chat's title.
+ */
+title: string,
+/**
+ * The turn with the words; none when they are in the title.
+ */
+turn: number | null,
+/**
+ * The words and a little of what is around them.
+ */
+snippet: Array<SnippetPart>,
+/**
+ * When something was last said in the chat.
+ */
+updatedMs: number, };
 
-export type ExportFormat = 'markdown' | 'json';
+/**
+ * What a chat is written out as.
+ */
+export type ExportFormat = "markdown" | "json";
 
-export type Theme = 'system' | 'light' | 'dark';
+/**
+ * How the page looks.
+ */
+export type Theme = "system" | "light" | "dark";
 
+/**
+ * What the person chose.
+ */
 export type Settings = {
-  theme: Theme;
-  /** What the model is told before every chat. */
-  systemPrompt: string;
-  /** A model's name or file; none is the default one. */
-  model: string | null;
-  /** The window in tokens; none is the smaller of the model's own and 8,192. */
-  contextTokens: number | null;
-  /** Compute threads; none is the machine's cores. */
-  threads: number | null;
-  temperature: number;
-  topP: number;
-  repetitionPenalty: number;
-  maxAnswerTokens: number;
-  sidebarOpen: boolean;
-  panelOpen: boolean;
-};
+/**
+ * How the page looks.
+ */
+theme: Theme,
+/**
+ * What the model is told before every chat.
+ */
+systemPrompt: string,
+/**
+ * A model's name or file; none is the default one.
+ */
+model: string | null,
+/**
+ * The window in tokens; none is the smaller of the model's own and 8,192.
+ */
+contextTokens: number | null,
+/**
+ * Compute threads; none is the machine's cores.
+ */
+threads: number | null,
+/**
+ * 0 takes the most likely token; higher is livelier.
+ */
+temperature: number,
+/**
+ * The smallest set of tokens whose probability reaches this is drawn from.
+ */
+topP: number,
+/**
+ * Above 1, tokens that came up lately are less likely.
+ */
+repetitionPenalty: number,
+/**
+ * Most tokens of an answer.
+ */
+maxAnswerTokens: number,
+/**
+ * Whether the list of chats is shown.
+ */
+sidebarOpen: boolean,
+/**
+ * Whether the panel at the right is shown.
+ */
+panelOpen: boolean, };
 
+/**
+ * A model that can be chosen.
+ */
 export type ModelChoice = {
-  /** What `Settings.model` takes. */
-  id: string;
-  name: string;
-  sizeBytes: number;
-  note: string;
-};
+/**
+ * What `Settings.model` takes.
+ */
+id: string,
+/**
+ * What a person reads.
+ */
+name: string,
+/**
+ * Bytes of its file.
+ */
+sizeBytes: number,
+/**
+ * A sentence about it.
+ */
+note: string, };
 
-export type ModelState =
-  | { status: 'loading'; name: string }
-  | {
-      status: 'ready';
-      name: string;
-      quantisation: string;
-      contextTokens: number;
-      threads: number;
-      backend: string;
-      /** Something a person should know about this model, such as a missing chat template. */
-      warning: string | null;
-    }
-  | { status: 'failed'; name: string; error: string };
+/**
+ * The model that answers.
+ */
+export type ModelState = { "status": "loading",
+/**
+ * The name it is known by so far.
+ */
+name: string, } | { "status": "ready",
+/**
+ * Its own name.
+ */
+name: string,
+/**
+ * The type most weights have.
+ */
+quantisation: string,
+/**
+ * The window in use.
+ */
+contextTokens: number,
+/**
+ * The window it was trained for.
+ */
+trainedContextTokens: number,
+/**
+ * Compute threads in use.
+ */
+threads: number,
+/**
+ * What computes.
+ */
+backend: string,
+/**
+ * Something a person should know about it, such as a missing chat template.
+ */
+warning: string | null, } | { "status": "failed",
+/**
+ * The name it is known by.
+ */
+name: string,
+/**
+ * What is wrong, and what to do.
+ */
+error: string, };
 
-/** What a request is at. */
-export type Phase =
-  | { at: 'queued' }
-  | { at: 'loading' }
-  | {
-      at: 'reading';
-      doneTokens: number;
-      totalTokens: number;
-      reusedTokens: number;
-      /** None before the speed is known. */
-      secondsLeft: number | null;
-    }
-  | { at: 'writing' };
+/**
+ * What a request is at.
+ */
+export type Phase = { "at": "queued" } | { "at": "loading" } | { "at": "reading",
+/**
+ * Tokens read, those reused included.
+ */
+doneTokens: number,
+/**
+ * Tokens of the prompt.
+ */
+totalTokens: number,
+/**
+ * Tokens that were known already.
+ */
+reusedTokens: number,
+/**
+ * None before the speed is known.
+ */
+secondsLeft: number | null, } | { "at": "writing" };
 
-/** Something that happened; the page gets them in order, a list at most once per frame. */
-export type AppEvent =
-  | { kind: 'model'; model: ModelState }
-  | { kind: 'phase'; chat: number; turn: number; phase: Phase }
-  /** More of an answer. `from` is the length (UTF-16 units) of what came before. */
-  | { kind: 'text'; chat: number; turn: number; from: number; text: string }
-  /** An answer ended, in whatever way. */
-  | { kind: 'ended'; turn: Turn }
-  /** A chat's title, draft, place or time changed. */
-  | { kind: 'chat'; summary: ChatSummary }
-  /** Something to tell the person, outside of any answer. */
-  | { kind: 'notice'; message: string };
+/**
+ * Something that happened; the page gets them in order, a list at most once per frame.
+ */
+export type AppEvent = { "kind": "model",
+/**
+ * The state now.
+ */
+model: ModelState, } | { "kind": "phase",
+/**
+ * The chat.
+ */
+chat: number,
+/**
+ * The answer.
+ */
+turn: number,
+/**
+ * What it is at.
+ */
+phase: Phase, } | { "kind": "text",
+/**
+ * The chat.
+ */
+chat: number,
+/**
+ * The answer.
+ */
+turn: number,
+/**
+ * The length (UTF-16 units) of what came before.
+ */
+from: number,
+/**
+ * What comes now.
+ */
+text: string, } | { "kind": "ended",
+/**
+ * The answer.
+ */
+turn: Turn, } | { "kind": "chat",
+/**
+ * The chat now.
+ */
+summary: ChatSummary, } | { "kind": "notice",
+/**
+ * The sentence.
+ */
+message: string, };
 
-/** What the page needs to begin. */
+/**
+ * An answer under way when the page begins.
+ */
+export type UnderWay = {
+/**
+ * The answer.
+ */
+turn: number,
+/**
+ * What it is at.
+ */
+phase: Phase, };
+
+/**
+ * What the page needs to begin.
+ */
 export type Start = {
-  settings: Settings;
-  model: ModelState;
-  list: ChatList;
-  /** Draft of the chat that does not exist yet. */
-  newChatDraft: string;
-  /** What a person should know once: a backup that was made, answers that a crash cut short, a missing font. */
-  notices: string[];
-  /** Answers under way, when the page was loaded anew. */
-  phases: { turn: number; phase: Phase }[];
-  version: string;
-  commit: string;
-  dataFolder: string;
-  /** True where the system's modifier key is Cmd. */
-  isMac: boolean;
-};
+/**
+ * What the person chose.
+ */
+settings: Settings,
+/**
+ * What `Settings` are where nothing was chosen.
+ */
+defaultSettings: Settings,
+/**
+ * The model that answers.
+ */
+model: ModelState,
+/**
+ * The chats.
+ */
+list: ChatList,
+/**
+ * Draft of the chat that does not exist yet.
+ */
+newChatDraft: string,
+/**
+ * What a person should know once: a backup that was made, answers that a crash cut short.
+ */
+notices: Array<string>,
+/**
+ * Answers under way, when the page was loaded anew.
+ */
+phases: Array<UnderWay>,
+/**
+ * The program's version.
+ */
+version: string,
+/**
+ * The source it was built from.
+ */
+commit: string,
+/**
+ * Where the chats are kept.
+ */
+dataFolder: string,
+/**
+ * True where the system's modifier key is Cmd.
+ */
+isMac: boolean, };
 
-/** The window's tokens for this chat's next prompt, by owner. They add up to `window`, unless the draft does not fit. */
+/**
+ * The window's tokens for a chat's next prompt, by owner. They add up to `window`, unless the draft does not fit.
+ */
 export type ContextUse = {
-  window: number;
-  system: number;
-  history: number;
-  draft: number;
-  reservedOutput: number;
-  free: number;
-  /** Oldest turns that the model no longer sees. */
-  hiddenTurns: number;
-};
+/**
+ * All tokens there are.
+ */
+window: number,
+/**
+ * The system prompt's, with what the model's template writes around the messages.
+ */
+system: number,
+/**
+ * Those of earlier turns.
+ */
+history: number,
+/**
+ * Those of what is typed.
+ */
+draft: number,
+/**
+ * Those kept free for the answer.
+ */
+reservedOutput: number,
+/**
+ * The rest.
+ */
+free: number,
+/**
+ * Oldest turns that the model no longer sees.
+ */
+hiddenTurns: number, };
 
-/** Why a command failed: what, where and what to do. */
-export type Failure = { message: string };
+/**
+ * Why a command failed: what, where and what to do.
+ */
+export type Failure = {
+/**
+ * The sentence.
+ */
+message: string, };
