@@ -25,6 +25,13 @@ pub(super) fn examine(path: &Path) -> Result<Condition, StoreError> {
     match std::fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Condition::Fresh),
         Err(error) => return Err(StoreError::files("read", path, error)),
+        Ok(metadata) if metadata.is_dir() => {
+            return Err(StoreError::files(
+                "open",
+                path,
+                std::io::ErrorKind::IsADirectory.into(),
+            ));
+        }
         Ok(metadata) if metadata.len() == 0 => return Ok(Condition::Fresh),
         Ok(_) => {}
     }

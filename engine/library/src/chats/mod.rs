@@ -37,6 +37,8 @@ mod schema;
 mod search;
 mod settings;
 mod snippet;
+#[cfg(test)]
+mod tests;
 mod title;
 mod turns;
 mod types;

@@ -16,6 +16,19 @@ macro_rules! turn_columns {
     };
 }
 
+/// The turns from the first of a chat to `?1`. A child's id is greater than its parent's, so the order of ids is the
+/// order of the path.
+pub(super) const PATH: &str = concat!(
+    "WITH RECURSIVE path (id) AS (
+         SELECT ?1
+         UNION ALL
+         SELECT up.parent FROM path JOIN turns up ON up.id = path.id WHERE up.parent IS NOT NULL
+     )
+     SELECT ",
+    turn_columns!(),
+    " FROM path CROSS JOIN turns t ON t.id = path.id ORDER BY t.id"
+);
+
 impl ChatStore {
     /// A chat with the branch of it that is shown.
     pub fn chat(&self, chat: ChatId) -> Result<Chat, StoreError> {
@@ -61,18 +74,7 @@ pub(super) fn load_turn(connection: &Connection, turn: TurnId) -> Result<Turn, T
 }
 
 fn load_path(connection: &Connection, last: TurnId) -> Result<Vec<Turn>, Trouble> {
-    // A child's id is greater than its parent's, so the order of ids is the order of the path.
-    const SQL: &str = concat!(
-        "WITH RECURSIVE path (id) AS (
-             SELECT ?1
-             UNION ALL
-             SELECT up.parent FROM path JOIN turns up ON up.id = path.id WHERE up.parent IS NOT NULL
-         )
-         SELECT ",
-        turn_columns!(),
-        " FROM path CROSS JOIN turns t ON t.id = path.id ORDER BY t.id"
-    );
-    let mut select = connection.prepare_cached(SQL)?;
+    let mut select = connection.prepare_cached(PATH)?;
     let turns = select
         .query_map([last], turn_from)?
         .collect::<rusqlite::Result<_>>()?;

@@ -15,7 +15,7 @@ const MOST_READINGS: usize = 200_000;
 const LOST_QUESTION: &str = "(This question was lost when the file was damaged.)";
 const LOST_TITLE: &str = "Recovered chat";
 
-/// How much was saved.
+/// How much was saved of what a person can see.
 #[derive(Debug, Default)]
 pub(super) struct Saved {
     pub(super) chats: i64,
@@ -37,7 +37,7 @@ pub(super) fn salvage(from: &Path, to: &Path, migrations: &[&str]) -> Result<Sav
     let fill = || -> Result<Saved, Trouble> {
         let mut target = open::connect(to)?;
         schema::migrate(&mut target, migrations)?;
-        let Ok(source) = damage::open_to_read(from) else {
+        let Ok(source) = open_in_spite_of_faults(from) else {
             return Ok(Saved::default());
         };
         target.pragma_update(None, "foreign_keys", false)?;
@@ -49,7 +49,9 @@ pub(super) fn salvage(from: &Path, to: &Path, migrations: &[&str]) -> Result<Sav
         mend(&transaction)?;
         let count = |sql| transaction.query_row(sql, [], |row| row.get(0));
         let saved = Saved {
-            chats: count("SELECT count(*) FROM chats WHERE deleted_ms IS NULL")?,
+            chats: count(
+                "SELECT count(*) FROM chats WHERE deleted_ms IS NULL AND (current IS NOT NULL OR draft <> '')",
+            )?,
             turns: count(
                 "SELECT count(*) FROM turns JOIN chats ON chats.id = turns.chat WHERE chats.deleted_ms IS NULL",
             )?,
@@ -60,6 +62,18 @@ pub(super) fn salvage(from: &Path, to: &Path, migrations: &[&str]) -> Result<Sav
         Ok(saved)
     };
     fill().map_err(|trouble| trouble.at(to))
+}
+
+/// A connection that works with the tables it can find, and with the pages that are there.
+fn open_in_spite_of_faults(path: &Path) -> rusqlite::Result<Connection> {
+    let source = damage::open_to_read(path)?;
+    // Nothing is written; but with this set, SQLite goes on when a part of the schema or the end of the file is missing.
+    source.pragma_update(None, "writable_schema", true)?;
+    // The statement that finds the fault fails, the next ones see what was read of the schema.
+    if let Err(error) = source.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())) {
+        tracing::warn!(%error, "reading a damaged chat store");
+    }
+    Ok(source)
 }
 
 /// Copies a table's readable rows. Only writing can fail: what cannot be read is what is being left behind.
