@@ -92,6 +92,7 @@ export class CodeLines {
   }
 
   #colour(from: number, lines: Run[][]): void {
+    if (lines.length === 0) return;
     lines.forEach((runs, index) => {
       this.#coloured[from + index] = lineHtml(runs);
     });

@@ -14,9 +14,15 @@ export interface HighlightSession {
   close(): void;
 }
 
+/** A worker that owes an answer for this long hangs in a pattern that never ends; the next block gets a new one. */
+const HANGS_AFTER_MS = 15_000;
+
+/** Undefined before it is needed; null when there can be none. */
 let worker: Worker | null | undefined;
 let lastSession = 0;
-const listeners = new Map<number, OnLines>();
+/** The open sessions, and how many lines each waits for. */
+const sessions = new Map<number, { onLines: OnLines; owed: number }>();
+let watchdog: ReturnType<typeof setTimeout> | undefined;
 
 /** Begins to colour a code block, or null when its language is unknown or there is no worker. */
 export function openHighlight(info: string, onLines: OnLines): HighlightSession | null {
@@ -24,14 +30,21 @@ export function openHighlight(info: string, onLines: OnLines): HighlightSession 
   if (language === null) return null;
   const target = theWorker();
   if (target === null) return null;
-  const session = ++lastSession;
+  const id = ++lastSession;
   const ask = (request: HighlightRequest): void => target.postMessage(request);
-  listeners.set(session, onLines);
+  sessions.set(id, { onLines, owed: 0 });
   return {
-    append: (lines) => ask({ kind: 'append', session, language: language.id, lines }),
-    close: () => {
-      listeners.delete(session);
-      ask({ kind: 'close', session });
+    append(lines) {
+      const session = sessions.get(id);
+      // Its worker was given up.
+      if (session === undefined) return;
+      session.owed += lines.length;
+      ask({ kind: 'append', session: id, language: language.id, lines });
+      if (watchdog === undefined) watch();
+    },
+    close() {
+      if (sessions.delete(id)) ask({ kind: 'close', session: id });
+      watch();
     },
   };
 }
@@ -45,11 +58,29 @@ function theWorker(): Worker | null {
     return (worker = null);
   }
   worker.addEventListener('message', ({ data }: MessageEvent<HighlightAnswer>) => {
-    listeners.get(data.session)?.(data.from, data.lines);
+    const session = sessions.get(data.session);
+    if (session !== undefined) {
+      session.owed -= data.given;
+      session.onLines(data.from, data.lines);
+    }
+    watch();
   });
-  worker.addEventListener('error', () => {
-    worker = null;
-    listeners.clear();
-  });
+  // A script that does not load will not load the next time either.
+  worker.addEventListener('error', () => giveUp(null));
   return worker;
+}
+
+/** Waits for the next sign of life, if one is due. */
+function watch(): void {
+  clearTimeout(watchdog);
+  const isDue = [...sessions.values()].some(({ owed }) => owed > 0);
+  watchdog = isDue ? setTimeout(() => giveUp(undefined), HANGS_AFTER_MS) : undefined;
+}
+
+function giveUp(next: null | undefined): void {
+  clearTimeout(watchdog);
+  watchdog = undefined;
+  worker?.terminate();
+  worker = next;
+  sessions.clear();
 }

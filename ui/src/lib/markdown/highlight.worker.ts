@@ -1,7 +1,7 @@
 // The worker that colours code, so that a long block never holds up the page. Works in short slices: between them it
 // hears which sessions were closed, and the sessions take turns.
 import { LineTokenizer } from './tokenize';
-import type { HighlightAnswer, HighlightRequest } from './tokens';
+import type { HighlightAnswer, HighlightRequest, Run } from './tokens';
 
 const SLICE_LINES = 100;
 /** A block that takes longer than this altogether stays plain from there on. */
@@ -42,17 +42,19 @@ async function run(): Promise<void> {
 }
 
 async function slice(id: number, session: Session): Promise<void> {
-  const lines = session.waiting.splice(0, SLICE_LINES);
+  const asked = session.waiting.splice(0, SLICE_LINES);
   const begun = performance.now();
-  try {
-    const runs = await session.tokenizer.next(lines);
-    session.spentMs += performance.now() - begun;
-    if (!sessions.has(id)) return;
-    postMessage({ session: id, from: session.next, lines: runs } satisfies HighlightAnswer);
-    session.next += lines.length;
-  } catch {
-    session.spentMs = Infinity;
+  let lines: Run[][] = [];
+  if (session.spentMs < SESSION_LIMIT_MS) {
+    try {
+      lines = await session.tokenizer.next(asked);
+      session.spentMs += performance.now() - begun;
+    } catch {
+      // No such grammar file, or a line it fails on. What is not coloured stays as the page shows it already: plain.
+      session.spentMs = Infinity;
+    }
   }
-  // What is not coloured stays as the page shows it already: plain.
-  if (session.spentMs > SESSION_LIMIT_MS) session.waiting = [];
+  if (!sessions.has(id)) return;
+  postMessage({ session: id, from: session.next, lines, given: asked.length } satisfies HighlightAnswer);
+  session.next += asked.length;
 }

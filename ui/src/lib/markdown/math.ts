@@ -16,6 +16,8 @@ const PARENTHESES: Delimiter = { open: '\\(', close: '\\)' };
 
 /** Longer formulas are shown as their source: KaTeX builds a deep tree for each, on the page's thread. */
 const MAX_FORMULA_CHARS = 5_000;
+/** A formula that did not end by then is none. Bounds what every opener costs. */
+const MAX_FORMULA_LINES = 200;
 const rendered = new LruCache<string, string | null>(2_000_000);
 
 /** A formula as HTML, or null when KaTeX does not understand it. Never runs what a formula names (trust is off). */
@@ -80,7 +82,7 @@ export function math(md: MarkdownIt): void {
   md.renderer.rules['math_block'] = (tokens, index) => {
     const token = tokens[index]!;
     const tex = token.meta.open ? healFormula(token.content) : token.content;
-    const html = tex.trim() === '' ? '' : formulaHtml(tex, true);
+    const html = tex === '' ? '' : formulaHtml(tex, true);
     if (html === null) return `<p dir="ltr">${source(token.meta.source)}</p>\n`;
     return `<div class="math-block md-scroll" data-label="${escapeHtml(conversationStrings.formula)}" dir="ltr">${html}</div>\n`;
   };
@@ -100,7 +102,7 @@ function findClose(state: StateInline, close: string, from: number): number {
 function pushInline(state: StateInline, delimiter: Delimiter, end: number): void {
   const token = state.push('math_inline', 'math', 0);
   token.markup = delimiter.open;
-  token.content = state.src.slice(state.pos + delimiter.open.length, end);
+  token.content = state.src.slice(state.pos + delimiter.open.length, end).trim();
   token.meta = { source: state.src.slice(state.pos, end + delimiter.close.length) };
 }
 
@@ -196,6 +198,7 @@ function blockRule(state: StateBlock, startLine: number, endLine: number, silent
 
   const lines = [rest];
   for (let line = startLine + 1; line < endLine; line++) {
+    if (lines.length > MAX_FORMULA_LINES) return false;
     if (state.isEmpty(line) || state.sCount[line]! < state.blkIndent) return false;
     const text = lineText(state, line);
     const close = text.indexOf(delimiter.close);
@@ -232,7 +235,7 @@ function pushBlock(
   state.line = endLine;
   const token = state.push('math_block', 'math', 0);
   token.block = true;
-  token.content = content;
+  token.content = content.trim();
   token.map = [startLine, endLine];
   token.markup = delimiter.open;
   token.meta = { open, source: state.getLines(startLine, endLine, state.blkIndent, false) };

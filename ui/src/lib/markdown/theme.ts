@@ -47,7 +47,6 @@ const SCOPES: Record<TokenKind, string[]> = {
     'constant.language',
     'constant.character',
     'constant.other',
-    'variable.other.constant',
     'variable.other.enummember',
     'support.constant',
   ],

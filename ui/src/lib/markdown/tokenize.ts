@@ -41,8 +41,11 @@ const GRAMMARS: Record<string, LanguageInput> = {
 
 /** Longer lines are shown plain (minified code, data). */
 const MAX_LINE_CHARS = 2_000;
-/** The most time one line may take, in milliseconds; its rest is plain then. */
-const LINE_LIMIT_MS = 100;
+/**
+ * The most time one line may take, in milliseconds; its rest is plain then. Generous, because a grammar's patterns are
+ * compiled when a line first needs them.
+ */
+const LINE_LIMIT_MS = 1_000;
 
 let core: Promise<HighlighterCore> | undefined;
 
@@ -95,3 +98,6 @@ function merge(runs: Run[]): Run[] {
   }
   return merged;
 }
+
+/** Ids of all grammars there are. */
+export const grammarIds: readonly string[] = Object.keys(GRAMMARS);

@@ -39,5 +39,8 @@ export const lineHtml = (runs: readonly Run[]): string =>
 export type HighlightRequest =
   { kind: 'append'; session: number; language: string; lines: string[] } | { kind: 'close'; session: number };
 
-/** Worker to page: lines `from…` of a session. */
-export type HighlightAnswer = { session: number; from: number; lines: Run[][] };
+/**
+ * Worker to page: lines `from…` of a session. `given` says how many of the lines asked for are dealt with: more than
+ * those coloured, when the rest is too much work and stays plain.
+ */
+export type HighlightAnswer = { session: number; from: number; lines: Run[][]; given: number };
