@@ -24,6 +24,25 @@ export default defineConfig({
     // The page's policy allows no inline data as scripts or styles; files it is.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    // The largest pieces are grammars of programming languages, each read when its first block of code appears.
+    chunkSizeWarningLimit: 900,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: 'formulas', test: /node_modules\/katex\// },
+            {
+              name: 'markdown',
+              test: /node_modules\/(markdown-it|@mdit|entities|linkify-it|mdurl|uc\.micro|remend)/,
+            },
+            {
+              name: 'controls',
+              test: /node_modules\/(svelte\/|bits-ui|@floating-ui|svelte-toolbelt|runed|tabbable|@internationalized|esm-env|clsx|virtua)/,
+            },
+          ],
+        },
+      },
+    },
   },
   worker: { format: 'es' },
   server: { port: 1420, strictPort: true },
