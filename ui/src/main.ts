@@ -2,8 +2,10 @@
 import { mount } from 'svelte';
 import './app.css';
 import App from './App.svelte';
+import { recallTheme } from './lib/theme';
 
 const target = document.getElementById('app');
 if (target === null) throw new Error('index.html has no element with the id "app"');
 
+recallTheme();
 export default mount(App, { target });

@@ -1,7 +1,5 @@
 // What a person types into the settings, checked before it is saved. The program checks again; this says it at once and
 // next to the field.
-import type { Settings } from '../bindings';
-
 /** Settings that are numbers; those that may be empty let the program choose. */
 export type NumberSetting =
   'contextTokens' | 'threads' | 'temperature' | 'topP' | 'repetitionPenalty' | 'maxAnswerTokens';
@@ -25,14 +23,6 @@ export const bounds: Readonly<Record<NumberSetting, Bounds>> = {
   repetitionPenalty: { whole: false, optional: false, above: 0, most: 10, step: 0.05 },
   maxAnswerTokens: { whole: true, optional: false, least: 1, most: 1_048_576, step: 64 },
 };
-
-/** What "Reset to defaults" sets. */
-export const samplingDefaults = {
-  temperature: 0.7,
-  topP: 0.95,
-  repetitionPenalty: 1.1,
-  maxAnswerTokens: 1024,
-} as const satisfies Partial<Settings>;
 
 /** Why a text is not taken. */
 export type Problem = 'empty' | 'notNumber' | 'notWhole' | 'outOfBounds';

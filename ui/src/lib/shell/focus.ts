@@ -1,4 +1,5 @@
 // Where the focus goes when something opens over the page or goes away from under it.
+import { tick } from 'svelte';
 import type { Attachment } from 'svelte/attachments';
 
 const focusable =
@@ -15,7 +16,7 @@ export function tabStops(root: ParentNode): HTMLElement[] {
 export const trapFocus: Attachment<HTMLElement> = (root) => {
   const before = document.activeElement;
   const onKey = (event: KeyboardEvent): void => {
-    if (event.key !== 'Tab') return;
+    if (event.key !== 'Tab' || event.defaultPrevented) return;
     const stops = tabStops(root);
     const edge = event.shiftKey ? stops[0] : stops.at(-1);
     const next = event.shiftKey ? stops.at(-1) : stops[0];
@@ -28,8 +29,11 @@ export const trapFocus: Attachment<HTMLElement> = (root) => {
   root.addEventListener('keydown', onKey);
   return () => {
     root.removeEventListener('keydown', onKey);
-    const isLost = document.activeElement === document.body || root.contains(document.activeElement);
-    if (isLost && before instanceof HTMLElement && before.isConnected) before.focus();
+    // What had the focus may still be inert at this moment.
+    void tick().then(() => {
+      const isLost = document.activeElement === document.body || document.activeElement === null;
+      if (isLost && before instanceof HTMLElement && before.isConnected) before.focus();
+    });
   };
 };
 

@@ -24,7 +24,7 @@ import { SettingsState } from './settings.svelte';
 import { Toasts } from './toasts.svelte';
 
 /** What the program says of itself once. */
-export type Facts = Pick<Start, 'version' | 'commit' | 'dataFolder' | 'isMac'>;
+export type Facts = Pick<Start, 'defaultSettings' | 'version' | 'commit' | 'dataFolder' | 'isMac'>;
 
 /** A dialog over the page. */
 export type DialogName = 'search' | 'settings';
@@ -150,6 +150,7 @@ export class AppState {
       if (place === this.#place) this.sendError = api.messageOf(error);
       else this.toasts.error(api.messageOf(error));
       this.drafts.giveBack(from, text);
+      this.measure();
     } finally {
       this.isSending = false;
     }

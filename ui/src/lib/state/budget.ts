@@ -27,6 +27,10 @@ export function segmentsOf(use: ContextUse): Segment[] {
 export const usedTokens = (use: ContextUse): number =>
   use.system + use.history + use.draft + use.reservedOutput;
 
+/** The share of the window that is taken, in whole hundredths and never rounded up to a bound it has not reached. */
+export const usedShare = (use: ContextUse): number =>
+  Math.floor((usedTokens(use) / Math.max(use.window, 1)) * 100) / 100;
+
 /** How near the window is to full. */
 export function pressureOf(use: ContextUse): Pressure {
   const used = usedTokens(use);

@@ -2,16 +2,26 @@
 import type { ChatList, ChatSummary, Folder } from '../bindings';
 import { locale } from '../format';
 
-/** A folder with its chats. */
-export type FolderGroup = { folder: Folder; chats: ChatSummary[] };
-
-/** The chats as the sidebar shows them. Each chat is in one group: pinned goes before folder, folder before day. */
-export type ChatGroups = {
-  pinned: ChatSummary[];
-  folders: FolderGroup[];
-  today: ChatSummary[];
-  earlier: ChatSummary[];
+/** The chats under one heading. Each chat is under one: pinned goes before folder, folder before day. */
+export type Section = {
+  kind: 'pinned' | 'folder' | 'today' | 'earlier';
+  /** The folder, for that kind. */
+  folder: Folder | null;
+  chats: ChatSummary[];
 };
+
+/** A heading's chats as far as they are drawn, and how many more there are. */
+export type ShownSection = Section & { key: string; isClosed: boolean; rest: number };
+
+/** How much of each section is drawn. */
+export type Shown = {
+  closedFolders: ReadonlySet<number>;
+  /** Rows of a section, by its key, where a person asked for more than `ROWS`. */
+  rows: ReadonlyMap<string, number>;
+};
+
+/** Rows of a section that are drawn at once: thousands would make every opening of the sidebar slow. */
+export const ROWS = 200;
 
 const byName = new Intl.Collator(locale, { numeric: true, sensitivity: 'base' });
 
@@ -48,27 +58,37 @@ export const withoutFolder = (list: ChatList, id: number): ChatList => ({
 export const sortedFolders = (folders: Folder[]): Folder[] =>
   [...folders].sort((a, b) => byName.compare(a.name, b.name) || a.id - b.id);
 
-/** The list in groups; `todayMs` is when the day began, where the person is. */
-export function groupChats(list: ChatList, todayMs: number): ChatGroups {
-  const folders = sortedFolders(list.folders).map((folder): FolderGroup => ({ folder, chats: [] }));
-  const chatsOf = new Map(folders.map(({ folder, chats }) => [folder.id, chats]));
-  const groups: ChatGroups = { pinned: [], folders, today: [], earlier: [] };
+/** The list by heading, from top to bottom; `todayMs` is when the day began, where the person is. */
+export function sectionsOf(list: ChatList, todayMs: number): Section[] {
+  const folders = sortedFolders(list.folders).map((folder): Section => ({
+    kind: 'folder',
+    folder,
+    chats: [],
+  }));
+  const byFolder = new Map(folders.map((section) => [section.folder?.id, section]));
+  const pinned: Section = { kind: 'pinned', folder: null, chats: [] };
+  const today: Section = { kind: 'today', folder: null, chats: [] };
+  const earlier: Section = { kind: 'earlier', folder: null, chats: [] };
   for (const chat of list.chats) {
-    const inFolder = chat.folder === null ? undefined : chatsOf.get(chat.folder);
-    if (chat.pinned) groups.pinned.push(chat);
-    else if (inFolder !== undefined) inFolder.push(chat);
-    else if (chat.updatedMs >= todayMs) groups.today.push(chat);
-    else groups.earlier.push(chat);
+    const byDay = chat.updatedMs >= todayMs ? today : earlier;
+    const section = chat.pinned ? pinned : (byFolder.get(chat.folder ?? undefined) ?? byDay);
+    section.chats.push(chat);
   }
-  return groups;
+  // An empty folder stays, so that it can be used; other headings need something under them.
+  return [pinned, ...folders, today, earlier].filter(
+    ({ kind, chats }) => kind === 'folder' || chats.length > 0,
+  );
 }
 
-/** The chats from top to bottom as shown; those in closed folders are not. */
-export function shownChats(groups: ChatGroups, closedFolders: ReadonlySet<number>): number[] {
-  const open = groups.folders.filter(({ folder }) => !closedFolders.has(folder.id));
-  return [groups.pinned, ...open.map(({ chats }) => chats), groups.today, groups.earlier]
-    .flat()
-    .map((chat) => chat.id);
+/** The sections as they are drawn: closed folders without chats, long ones cut. */
+export function shownSections(sections: Section[], { closedFolders, rows }: Shown): ShownSection[] {
+  return sections.map((section) => {
+    const { kind, folder, chats } = section;
+    const key = folder === null ? kind : `folder-${folder.id}`;
+    const isClosed = folder !== null && closedFolders.has(folder.id);
+    const shown = isClosed ? [] : chats.slice(0, rows.get(key) ?? ROWS);
+    return { ...section, key, isClosed, chats: shown, rest: isClosed ? 0 : chats.length - shown.length };
+  });
 }
 
 /** The chat that takes the place of one that goes: the one below it, or above it at the end. */
