@@ -1,0 +1,80 @@
+// A program that answers as a test says. Used in place of `lib/api` by `vi.mock`; every command that a test does not
+// speak of succeeds and changes nothing.
+import { vi } from 'vitest';
+import type * as Api from '../lib/api';
+import type { AppEvent, Start } from '../lib/bindings';
+import { chatOf, settings, startOf, summary } from './values';
+
+type Commands = { [Name in keyof typeof Api]: ReturnType<typeof vi.fn<(typeof Api)[Name]>> };
+
+/** What the page handed to `start`. */
+let sink: (events: AppEvent[]) => void = () => {};
+
+/** Sends events to the page. */
+export const emit = (...events: AppEvent[]): void => sink(events);
+
+export const api: Commands = {
+  start: vi.fn(),
+  listChats: vi.fn(),
+  openChat: vi.fn(),
+  send: vi.fn(),
+  editTurn: vi.fn(),
+  regenerate: vi.fn(),
+  continueTurn: vi.fn(),
+  stop: vi.fn(),
+  selectBranch: vi.fn(),
+  renameChat: vi.fn(),
+  pinChat: vi.fn(),
+  moveChat: vi.fn(),
+  deleteChat: vi.fn(),
+  restoreChat: vi.fn(),
+  exportChat: vi.fn(),
+  addFolder: vi.fn(),
+  renameFolder: vi.fn(),
+  removeFolder: vi.fn(),
+  setDraft: vi.fn(),
+  search: vi.fn(),
+  countTokens: vi.fn(),
+  contextUse: vi.fn(),
+  saveSettings: vi.fn(),
+  listModels: vi.fn(),
+  addModel: vi.fn(),
+  reloadModel: vi.fn(),
+  openLink: vi.fn(),
+  messageOf: vi.fn(),
+};
+
+/** Forgets what earlier tests said; `start` is what the program begins with. */
+export function resetApi(start: Partial<Start> = {}): void {
+  const begin = startOf(start);
+  const known = (id: number) => begin.list.chats.find((chat) => chat.id === id) ?? summary({ id });
+  for (const command of Object.values(api)) command.mockReset();
+  api.start.mockImplementation(async (onEvents) => {
+    sink = onEvents;
+    return begin;
+  });
+  api.listChats.mockResolvedValue(begin.list);
+  api.openChat.mockImplementation(async (id) => chatOf([], known(id)));
+  api.stop.mockResolvedValue();
+  api.renameChat.mockImplementation(async (id, title) => ({ ...known(id), title }));
+  api.pinChat.mockImplementation(async (id, pinned) => ({ ...known(id), pinned }));
+  api.moveChat.mockImplementation(async (id, folder) => ({ ...known(id), folder }));
+  api.deleteChat.mockResolvedValue();
+  api.restoreChat.mockImplementation(async (id) => known(id));
+  api.exportChat.mockResolvedValue(null);
+  api.addFolder.mockImplementation(async (name) => ({ id: 100, name }));
+  api.renameFolder.mockImplementation(async (id, name) => ({ id, name }));
+  api.removeFolder.mockResolvedValue();
+  api.setDraft.mockResolvedValue();
+  api.search.mockResolvedValue([]);
+  api.countTokens.mockResolvedValue(0);
+  api.contextUse.mockResolvedValue(null);
+  api.saveSettings.mockImplementation(async (saved) => settings(saved));
+  api.listModels.mockResolvedValue([]);
+  api.addModel.mockResolvedValue(null);
+  api.reloadModel.mockResolvedValue();
+  api.openLink.mockResolvedValue();
+  api.messageOf.mockImplementation((error) =>
+    typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error),
+  );
+}
