@@ -17,7 +17,7 @@ export function fitHeight(field: HTMLTextAreaElement, maxHeight: number): void {
   field.style.overflowY = wanted > maxHeight ? 'auto' : 'hidden';
 }
 
-/** Keeps a field fitted to `text`; give it the field's value so that it runs when that changes. */
+/** Keeps a field fitted to `text` and to its width; give it the field's value so that it runs when that changes. */
 export function autosize(text: string, maxLines: number): Attachment<HTMLTextAreaElement> {
   return (field) => {
     void text;
@@ -25,6 +25,16 @@ export function autosize(text: string, maxLines: number): Attachment<HTMLTextAre
     const line = Number.parseFloat(style.lineHeight) || 24;
     const padding =
       (Number.parseFloat(style.paddingTop) || 0) + (Number.parseFloat(style.paddingBottom) || 0);
-    fitHeight(field, Math.round(line * maxLines + padding));
+    const maxHeight = Math.round(line * maxLines + padding);
+    fitHeight(field, maxHeight);
+    if (typeof ResizeObserver === 'undefined') return;
+    let width = field.clientWidth;
+    const sizes = new ResizeObserver(() => {
+      if (field.clientWidth === width) return;
+      width = field.clientWidth;
+      fitHeight(field, maxHeight);
+    });
+    sizes.observe(field);
+    return () => sizes.disconnect();
   };
 }

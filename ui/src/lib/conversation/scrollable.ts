@@ -29,7 +29,10 @@ export const scrollRegions: Attachment<HTMLElement> = (root) => {
   };
   watch(root);
   const changes = new MutationObserver((records) => {
-    for (const { addedNodes } of records) addedNodes.forEach(watch);
+    for (const { target, addedNodes } of records) {
+      // Lines of code come by the hundred, and nothing in them scrolls by itself.
+      if ((target as Element).closest('pre') === null) addedNodes.forEach(watch);
+    }
   });
   changes.observe(root, { childList: true, subtree: true });
   return () => {

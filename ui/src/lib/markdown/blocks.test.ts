@@ -9,6 +9,9 @@ const SAMPLES: Record<string, string> = {
   'paragraphs and emphasis': 'One *two* **three**\nfour `five`\n\n**中文。**后面\n\nlast',
   'heading, rule, setext': '# A\ntext\n===\n\nb\n---\n***\n\nend\n- - -\n',
   fences: 'a\n```ts\nconst x = 1;\n\n# no heading\n```\nb\n~~~~\n~~~\n~~~~\n\n```',
+  'fences that nearly close':
+    '````js\n```\n~~~~\n ````x\n    ````\n\n   `````  \nafter\n\n~~~\n~~\n```\n~~~ \n```\n~~~\n',
+  'fences with nothing after': '```\n\n\n',
   'fence in a list': '- a\n\n  ```js\n  x\n\n  y\n  ```\n- b\n\n      code\n\nafter',
   'loose and tight lists': '- a\n- b\n\n- c\n\n\n1. x\n2. y\n\n3. z\n\ntext\n* q\n+ r\n1) s\n',
   'ordered list after a paragraph of a digit': '1. a\n\n2. b\n\n10. c\n\n7\n\n8. d',
@@ -27,6 +30,7 @@ const SAMPLES: Record<string, string> = {
   'task lists': '- [ ] a\n- [x] b\n\n  [ ] no\n- [y] c\n',
   'line breaks of all kinds': 'a\r\nb\r\rc\n\r\n- d\r\n\r\n```\r\ne\r\n```\r\nf\r',
   'indented code and tabs': 'a\n\n\tcode\n\n\tmore\n  \n- x\n\n\ty\n\n    z\n',
+  'headings that begin low': 'a\n\n> ### b\n\n#### c\n\n# d\n\ne\n---\n',
   'empty things': '\n\n   \n>\n\n-\n\n#\n\n```\n```\n\n***\n',
 };
 
@@ -81,6 +85,18 @@ describe('a text that streams in', () => {
   it('takes a half-open fence as code', () => {
     const [block] = new MarkdownStream().update('```py\nprint(1)\nx', true);
     expect(block).toMatchObject({ kind: 'code', info: 'py', code: 'print(1)\nx' });
+  });
+
+  it('is the same at every piece of a code that grows', () => {
+    const text = 'a\n\n```py\nx\n\n`` `\n    ```\n  y\n```\nb\n\n~~~\n```\n~~~~\n';
+    const shown = (blocks: readonly Block[]) =>
+      blocks.map((block) => (block.kind === 'code' ? [block.key, block.info, block.code] : blockHtml(block)));
+    const stream = new MarkdownStream();
+    for (let end = 1; end <= text.length; end++) {
+      const piece = text.slice(0, end);
+      const anew = new MarkdownStream().update(piece, true);
+      expect(shown(stream.update(piece, true)), JSON.stringify(piece)).toEqual(shown(anew));
+    }
   });
 
   it('does not show the beginning of a closing fence as code', () => {

@@ -8,15 +8,15 @@ import type { Token } from 'markdown-it';
 import { LruCache } from './cache';
 import type { References, RenderEnv } from './env';
 import { heal, withoutMarkerLine } from './heal';
-import { markdown, renderMarkdown } from './render';
+import { firstHeading, markdown, renderMarkdown, type Context } from './render';
 
 type Common = {
   /** Where the block begins in the text; the same for as long as the block exists. */
   readonly key: number;
   /** The block's markdown. */
   readonly source: string;
-  /** Link targets that the whole text defines. */
-  readonly references: References;
+  /** What the whole text says that this block may depend on. */
+  readonly context: Context;
 };
 
 /** Code at the top level, without its fences. */
@@ -25,7 +25,7 @@ export type CodeBlock = Common & { readonly kind: 'code'; readonly info: string;
 export type ProseBlock = Common & { readonly kind: 'prose'; readonly open: boolean };
 export type Block = CodeBlock | ProseBlock;
 
-const NO_REFERENCES: References = Object.freeze({}) as References;
+const NO_CONTEXT: Context = { references: {}, headingBase: undefined };
 
 /** A text that grows. */
 export class MarkdownStream {
@@ -35,29 +35,36 @@ export class MarkdownStream {
   #blocks: readonly Block[] = [];
   /** Where the tail begins in the text. */
   #tailStart = 0;
-  /** How much of the text was looked at for blocks to freeze. */
-  #frozenUpTo = 0;
-  /** Link targets defined before the tail, and those of the whole text. */
-  #frozenReferences: References = NO_REFERENCES;
-  #references: References = NO_REFERENCES;
+  /** How much of the text was looked at for blocks that are final. */
+  #readUpTo = 0;
+  /** What the text before the tail says, and what the whole text does. */
+  #frozenContext: Context = NO_CONTEXT;
+  #context: Context = NO_CONTEXT;
 
   /** The blocks of `text`. Cheap when it begins with the text of the call before; otherwise all is read anew. */
   update(text: string, streaming: boolean): readonly Block[] {
     if (text === this.#text && streaming === this.#streaming) return this.#blocks;
     if (!text.startsWith(this.#text)) this.#reset();
+    else if (this.#growFence(text, streaming)) return this.#blocks;
     this.#text = text;
     this.#streaming = streaming;
-    this.#freeze();
 
+    const tailBefore = new Map(this.#blocks.slice(this.#frozen.length).map((block) => [block.key, block]));
+    const final = this.#advance();
     const raw = text.slice(this.#tailStart);
     const tail = streaming ? withoutMarkerLine(raw) : raw;
-    const parsed = parse(tail, this.#frozenReferences, streaming);
-    this.#setReferences(parsed.references);
+    const parsed = parse(tail, this.#tailStart, this.#frozenContext, streaming);
+    this.#setContext(parsed.context);
+
     const last = parsed.groups.length - 1;
-    const open = parsed.groups.map((group, index) =>
-      this.#block(tail, this.#tailStart, group, streaming && index === last),
+    const open = parsed.groups.map((group, index) => this.#block(group, streaming && index === last));
+    this.#frozen.push(
+      ...reuse(
+        tailBefore,
+        final.map((group) => this.#block(group, false)),
+      ),
     );
-    this.#blocks = [...this.#frozen, ...this.#reuse(open)];
+    this.#blocks = [...this.#frozen, ...reuse(tailBefore, open)];
     return this.#blocks;
   }
 
@@ -66,44 +73,65 @@ export class MarkdownStream {
     this.#frozen = [];
     this.#blocks = [];
     this.#tailStart = 0;
-    this.#frozenUpTo = 0;
-    this.#frozenReferences = NO_REFERENCES;
-    this.#references = NO_REFERENCES;
+    this.#readUpTo = 0;
+    this.#frozenContext = NO_CONTEXT;
+    this.#context = NO_CONTEXT;
   }
 
-  #freeze(): void {
+  /**
+   * The short way for code, which may be long: while a fence at the line's beginning is open and no line closes it, all
+   * that comes is code. Whether it was.
+   */
+  #growFence(text: string, streaming: boolean): boolean {
+    const last = this.#blocks.at(-1);
+    if (!streaming || !this.#streaming || last?.kind !== 'code') return false;
+    if (last.key + last.source.length !== this.#text.length) return false;
+    const fence = /^(`{3,}|~{3,})[^\r\n]*\n/.exec(last.source);
+    if (fence === null || text.includes('\r', last.key) || text.includes('\0', last.key)) return false;
+    const markup = fence[1]!;
+    const code = text.slice(last.key + fence[0].length);
+    // Lines before the last one were looked at in the call before.
+    const from = Math.max(0, last.source.lastIndexOf('\n') + 1 - fence[0].length);
+    // The last of the lines before, too: a fence that was closed already does not grow.
+    const lineBefore = code.lastIndexOf('\n', from - 2) + 1;
+    if (
+      code
+        .slice(lineBefore)
+        .split('\n')
+        .some((line) => closesFence(line, markup))
+    )
+      return false;
+
+    const grown = withoutFenceStart(code.replace(/\n$/, ''), markup);
+    this.#text = text;
+    this.#blocks = this.#blocks.with(-1, { ...last, source: text.slice(last.key), code: grown });
+    return true;
+  }
+
+  /** Moves the tail's beginning behind the blocks that are final now, and returns them. */
+  #advance(): Group[] {
     // A carriage return at the very end may be the first half of a line break.
     const end =
       Math.max(this.#text.lastIndexOf('\n'), this.#text.lastIndexOf('\r', this.#text.length - 2)) + 1;
-    if (end <= this.#frozenUpTo) return;
-    this.#frozenUpTo = end;
+    if (end <= this.#readUpTo) return [];
+    this.#readUpTo = end;
 
     const tail = this.#text.slice(this.#tailStart, end);
-    const { groups, lineStarts } = parse(tail, this.#frozenReferences, true);
+    const { groups } = parse(tail, this.#tailStart, this.#frozenContext, true);
     const last = groups.at(-1);
-    if (last === undefined || groups.length === 1) return;
+    const previous = groups.at(-2);
+    if (last === undefined || previous === undefined) return [];
     // Definitions just before the last block may still take its first line as their title: they stay in the tail.
-    const previous = groups.at(-2)!;
-    const gap = tail.slice(lineStarts[previous.endLine], lineStarts[last.startLine]);
-    const cut = gap.trim() === '' ? lineStarts[last.startLine]! : lineStarts[previous.endLine]!;
-
-    const done = tail.slice(0, cut);
-    if (done.includes(']:')) {
-      this.#frozenReferences = parse(done, this.#frozenReferences, true).references;
-      this.#setReferences(this.#frozenReferences);
-    }
-    const blocks = groups.slice(0, -1).map((group) => this.#block(tail, this.#tailStart, group, false));
-    this.#frozen.push(...this.#reuse(blocks));
-    this.#tailStart += cut;
+    const isGapBlank = this.#text.slice(previous.end, last.start).trim() === '';
+    const cut = isGapBlank ? last.start : previous.end;
+    const done = this.#text.slice(this.#tailStart, cut);
+    this.#frozenContext = parse(done, this.#tailStart, this.#frozenContext, true).context;
+    this.#tailStart = cut;
+    return groups.slice(0, -1);
   }
 
-  #block(tail: string, offset: number, group: Group, open: boolean): Block {
-    const common = {
-      key: offset + group.start,
-      source: tail.slice(group.start, group.end),
-      references: this.#references,
-    };
-    const { token } = group;
+  #block({ token, start, end }: Group, open: boolean): Block {
+    const common = { key: start, source: this.#text.slice(start, end), context: this.#context };
     if (token.type !== 'fence' && token.type !== 'code_block') return { ...common, kind: 'prose', open };
     const code = token.content.replace(/\n$/, '');
     return {
@@ -114,22 +142,15 @@ export class MarkdownStream {
     };
   }
 
-  /** Takes the objects of the blocks before where nothing changed, so that they are not drawn again. */
-  #reuse(blocks: Block[]): Block[] {
-    const before = new Map(this.#blocks.slice(this.#frozen.length).map((block) => [block.key, block]));
-    return blocks.map((block) => {
-      const old = before.get(block.key);
-      return old !== undefined && isSame(old, block) ? old : block;
-    });
-  }
-
   /** Blocks that may name a link target are drawn again when a later line defines one. */
-  #setReferences(references: References): void {
-    if (sameReferences(this.#references, references)) return;
-    this.#references = references;
-    this.#frozen = this.#frozen.map((block) =>
-      block.source.includes('[') ? { ...block, references } : block,
-    );
+  #setContext(context: Context): void {
+    // Blocks before the first heading have none; for those after it the level is known and stays.
+    if (sameReferences(this.#context.references, context.references)) {
+      if (this.#context.headingBase !== context.headingBase) this.#context = context;
+      return;
+    }
+    this.#context = context;
+    this.#frozen = this.#frozen.map((block) => (block.source.includes('[') ? { ...block, context } : block));
   }
 }
 
@@ -157,21 +178,30 @@ export function blockHtml(block: Block): string {
   let known = html.get(block);
   if (known === undefined) {
     const source = block.kind === 'prose' && block.open ? heal(block.source) : block.source;
-    known = renderMarkdown(source, block.references, block.kind === 'prose' && block.open);
+    known = renderMarkdown(source, block.context, block.kind === 'prose' && block.open);
     html.set(block, known);
   }
   return known;
 }
 
-/** A top-level block of a parse: the token that opens it, its lines and its place in the text. */
-type Group = { token: Token; startLine: number; endLine: number; start: number; end: number };
+/** A top-level block of a parse: the token that opens it and its place in the whole text. */
+type Group = { token: Token; start: number; end: number };
+
+/** Takes the objects of the blocks before where nothing changed, so that they are not drawn again. */
+function reuse(before: ReadonlyMap<number, Block>, blocks: Block[]): Block[] {
+  return blocks.map((block) => {
+    const old = before.get(block.key);
+    return old !== undefined && isSame(old, block) ? old : block;
+  });
+}
 
 function parse(
   text: string,
-  references: References,
+  offset: number,
+  before: Context,
   streaming: boolean,
-): { groups: Group[]; lineStarts: number[]; references: References } {
-  const env: RenderEnv = { references: { ...references }, streaming };
+): { groups: Group[]; context: Context } {
+  const env: RenderEnv = { references: { ...before.references }, streaming };
   const tokens: Token[] = [];
   const normalised = text.replace(/\r\n?|\n/g, '\n').replace(/\0/g, '\ufffd');
   markdown.block.parse(normalised, markdown, env, tokens);
@@ -179,11 +209,15 @@ function parse(
   const groups: Group[] = [];
   for (const token of tokens) {
     if (token.level !== 0 || token.nesting === -1 || token.map === null) continue;
-    const [startLine, endLine] = token.map;
-    const start = lineStarts[startLine]!;
-    groups.push({ token, startLine, endLine, start, end: lineStarts[endLine] ?? text.length });
+    const [first, end] = token.map;
+    groups.push({
+      token,
+      start: offset + lineStarts[first]!,
+      end: offset + (lineStarts[end] ?? text.length),
+    });
   }
-  return { groups, lineStarts, references: env.references };
+  const headingBase = before.headingBase ?? firstHeading(tokens);
+  return { groups, context: { references: env.references, headingBase } };
 }
 
 /** Offsets of all lines; the one past the last line is the text's length. */
@@ -192,6 +226,11 @@ function startsOfLines(text: string): number[] {
   for (const match of text.matchAll(/\r\n?|\n/g)) starts.push(match.index + match[0].length);
   starts.push(text.length);
   return starts;
+}
+
+function closesFence(line: string, markup: string): boolean {
+  const fence = /^ {0,3}(`{3,}|~{3,})[ \t]*$/.exec(line)?.[1];
+  return fence !== undefined && fence[0] === markup[0] && fence.length >= markup.length;
 }
 
 /** Code that is being written, without a last line that may become its closing fence. */
@@ -204,7 +243,7 @@ function withoutFenceStart(code: string, markup: string): string {
 }
 
 function isSame(a: Block, b: Block): boolean {
-  if (a.source !== b.source || a.kind !== b.kind || a.references !== b.references) return false;
+  if (a.source !== b.source || a.kind !== b.kind || a.context !== b.context) return false;
   if (a.kind === 'prose') return b.kind === 'prose' && a.open === b.open;
   return b.kind === 'code' && a.code === b.code && a.info === b.info;
 }

@@ -8,6 +8,8 @@ export type RenderEnv = {
   references: References;
   /** More text may follow: a formula that the text ends in counts as one. */
   streaming: boolean;
+  /** The level of the text's first heading; found when it is not given. */
+  headingBase?: number | undefined;
   /** Delimiters that an inline text is known not to contain any more. */
   misses?: WeakMap<StateInline, Set<string>>;
 };

@@ -106,6 +106,13 @@ describe('text', () => {
     expect(tags).toEqual(['H3', 'H4', 'H5', 'H6', 'H6', 'H6', 'H3']);
   });
 
+  it('begins with the same heading wherever an answer begins, and skips none', () => {
+    const tags = (text: string) =>
+      [...dom(text).querySelectorAll('h1, h2, h3, h4, h5, h6')].map(({ tagName }) => tagName);
+    expect(tags('### a\n\n#### b\n\n### c')).toEqual(['H3', 'H4', 'H3']);
+    expect(tags('## a\n\n# b')).toEqual(['H3', 'H3']);
+  });
+
   it('shows tasks as checkboxes that cannot be changed and have a name', () => {
     const root = dom('- [ ] open\n- [x] **done**\n- [z] none\n- [ ]none');
     const boxes = [...root.querySelectorAll('input')];

@@ -19,11 +19,29 @@ const MAX_LEVEL = 80;
 /** The one markdown-it instance; the splitter and the renderer share its rules, so that they agree on every block. */
 export const markdown: MarkdownIt = createMarkdown();
 
-/** HTML of markdown text. `references` holds link targets that other parts of the document define. */
-export function renderMarkdown(text: string, references: References = {}, streaming = false): string {
+/** What a text's HTML depends on, apart from the text. */
+export type Context = {
+  /** Link targets that the whole document defines. */
+  readonly references: References;
+  /** The level of the document's first heading, which is shown as the first below those of the page. */
+  readonly headingBase: number | undefined;
+};
+
+/** HTML of markdown text: a whole document, or a block of one in its context. */
+export function renderMarkdown(text: string, context?: Context, streaming = false): string {
   // A run adds the definitions it finds to its environment; the caller's stay as they are.
-  const env: RenderEnv = { references: { ...references }, streaming };
+  const env: RenderEnv = {
+    references: { ...context?.references },
+    headingBase: context?.headingBase,
+    streaming,
+  };
   return markdown.render(text, env);
+}
+
+/** The level of the first heading among tokens. */
+export function firstHeading(tokens: readonly Token[]): number | undefined {
+  const heading = tokens.find((token) => token.type === 'heading_open');
+  return heading === undefined ? undefined : Number(heading.tag.slice(1));
 }
 
 function createMarkdown(): MarkdownIt {
@@ -54,17 +72,20 @@ function tooDeepRule(state: StateBlock, startLine: number, endLine: number, sile
   return true;
 }
 
-const HEADINGS: Record<string, string> = { h1: 'h3', h2: 'h4', h3: 'h5', h4: 'h6', h5: 'h6', h6: 'h6' };
+/** The page has an h1 and an h2 above every answer. */
+const FIRST_HEADING = 3;
 const WITH_DIRECTION = new Set(['paragraph', 'heading', 'list_item', 'td', 'th', 'blockquote']);
 
 /** Directions by the text itself, and headings below those of the page. */
 function shape(state: StateCore): void {
+  const base = (state.env as RenderEnv).headingBase ?? firstHeading(state.tokens) ?? 1;
   for (let index = 0; index < state.tokens.length; index++) {
     const token = state.tokens[index]!;
     const [kind, side] = splitType(token.type);
     if (kind === 'heading') {
       if (side === 'open') token.attrJoin('class', `md-${token.tag}`);
-      token.tag = HEADINGS[token.tag]!;
+      const level = FIRST_HEADING + Number(token.tag.slice(1)) - base;
+      token.tag = `h${Math.min(6, Math.max(FIRST_HEADING, level))}`;
     }
     if (side !== 'open' || !WITH_DIRECTION.has(kind)) continue;
     // The first paragraph of an item or a quote takes its direction from it: an element with a direction of its own
