@@ -5,7 +5,7 @@ use rusqlite::params;
 
 use super::error::{StoreError, Trouble};
 use super::types::ChatId;
-use super::{ChatStore, Durability};
+use super::{ChatStore, Durability, index};
 
 impl ChatStore {
     /// Erases the deleted chats; with an age, those that were deleted at least so many milliseconds ago. Takes time in
@@ -57,9 +57,10 @@ impl ChatStore {
         let _reader = self.lock_reader();
         let mut scrub = || -> Result<(), Trouble> {
             let connection = writer.with(Durability::Power)?;
-            // Deleting from the index adds a mark to it; merging drops what is marked.
-            connection.execute("INSERT INTO title_index (title_index) VALUES ('optimize')", [])?;
-            connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
+            match index::merge(connection) {
+                Err(error) if index::is_at_fault(&error) => index::rebuild(connection)?,
+                outcome => outcome?,
+            }
             // Pages may keep remains of rows that once moved to another page. A file written anew has none.
             connection.execute_batch("VACUUM")?;
             connection.execute("UPDATE store SET scrub_due = 0", [])?;
@@ -74,6 +75,6 @@ impl ChatStore {
             }
             Ok(())
         };
-        scrub().map_err(|trouble| trouble.at(&self.path))
+        scrub().map_err(|trouble| self.explain(trouble))
     }
 }

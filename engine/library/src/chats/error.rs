@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+use super::index;
 use super::types::ChatId;
 
 /// Why the chat store could not do what was asked.
@@ -161,6 +162,11 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
+    /// Whether only the search index is damaged, which can be made anew.
+    pub(super) fn is_in_the_index(&self) -> bool {
+        matches!(self, Self::Sql(error) if index::is_at_fault(error))
+    }
+
     /// The error as the caller gets it.
     pub(super) fn at(self, path: &Path) -> StoreError {
         match self {

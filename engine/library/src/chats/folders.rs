@@ -18,7 +18,7 @@ impl ChatStore {
             unique(added, &name)?;
             Ok(Folder {
                 id: FolderId(transaction.last_insert_rowid()),
-                name,
+                name: name.clone(),
             })
         })
     }
@@ -33,7 +33,10 @@ impl ChatStore {
                 params![folder, name],
             );
             unique(renamed, &name)?;
-            Ok(Folder { id: folder, name })
+            Ok(Folder {
+                id: folder,
+                name: name.clone(),
+            })
         })
     }
 

@@ -72,7 +72,7 @@ impl ChatStore {
     pub fn set_generated_title(&self, chat: ChatId, title: &str) -> Result<ChatSummary, StoreError> {
         let title = title::from_text(&storable(title));
         self.write(|transaction| {
-            if let Some(title) = title {
+            if let Some(title) = &title {
                 transaction.execute(
                     "UPDATE chats SET title = ?2, title_source = 'model'
                      WHERE id = ?1 AND deleted_ms IS NULL AND title_source IN ('none', 'question')",

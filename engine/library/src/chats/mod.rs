@@ -28,6 +28,7 @@ mod error;
 mod export;
 mod folders;
 mod import;
+mod index;
 mod list;
 mod naming;
 mod open;
@@ -125,27 +126,49 @@ impl ChatStore {
         (self.clock)()
     }
 
-    /// Does all of a change or nothing of it.
-    fn write<T>(&self, job: impl FnOnce(&Transaction<'_>) -> Result<T, Trouble>) -> Result<T, StoreError> {
+    /// Does all of a change or nothing of it. The job may be tried twice (see [`index`]).
+    fn write<T>(&self, job: impl Fn(&Transaction<'_>) -> Result<T, Trouble>) -> Result<T, StoreError> {
         let mut writer = self.lock_writer();
-        let change = || -> Result<T, Trouble> {
+        let attempt = |writer: &mut Writer| -> Result<T, Trouble> {
             let connection = writer.with(Durability::Power)?;
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = job(&transaction)?;
             transaction.commit()?;
             Ok(value)
         };
-        change().map_err(|trouble| trouble.at(&self.path))
+        let outcome = match attempt(&mut writer) {
+            Err(trouble) if trouble.is_in_the_index() => index::rebuild(&mut writer.connection)
+                .map_err(Trouble::from)
+                .and_then(|()| attempt(&mut writer)),
+            outcome => outcome,
+        };
+        outcome.map_err(|trouble| self.explain(trouble))
     }
 
-    /// Reads from one state of the file, whatever is written meanwhile.
-    fn read<T>(&self, job: impl FnOnce(&Connection) -> Result<T, Trouble>) -> Result<T, StoreError> {
-        let reader = self.lock_reader();
-        let look = || -> Result<T, Trouble> {
+    /// Reads from one state of the file, whatever is written meanwhile. The job may be tried twice (see [`index`]).
+    fn read<T>(&self, job: impl Fn(&Connection) -> Result<T, Trouble>) -> Result<T, StoreError> {
+        let attempt = || -> Result<T, Trouble> {
+            let reader = self.lock_reader();
             let transaction = reader.unchecked_transaction()?;
             job(&transaction)
         };
-        look().map_err(|trouble| trouble.at(&self.path))
+        let outcome = match attempt() {
+            Err(trouble) if trouble.is_in_the_index() => {
+                let rebuilt = index::rebuild(&mut self.lock_writer().connection);
+                rebuilt.map_err(Trouble::from).and_then(|()| attempt())
+            }
+            outcome => outcome,
+        };
+        outcome.map_err(|trouble| self.explain(trouble))
+    }
+
+    /// The error as the caller gets it. Damage is noted, so that the next start looks closer.
+    fn explain(&self, trouble: Trouble) -> StoreError {
+        let error = trouble.at(&self.path);
+        if matches!(error, StoreError::Damaged { .. }) {
+            damage::suspect(&self.path);
+        }
+        error
     }
 
     // A thread that panicked left no half change behind: its transaction was rolled back. So a poisoned lock is sound.

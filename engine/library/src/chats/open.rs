@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::damage::{self, Condition};
 use super::error::StoreError;
-use super::{ChatStore, Clock, Writer, schema};
+use super::{ChatStore, Clock, Writer, index, schema};
 
 /// How long to wait for another program that holds the file, such as a backup of the disk.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -61,7 +61,14 @@ impl ChatStore {
         let at = |error: rusqlite::Error| StoreError::database(path, error);
         let mut connection = connect(path).map_err(at)?;
         schema::migrate(&mut connection, migrations).map_err(|trouble| trouble.at(path))?;
-        let interrupted = end_unfinished_answers(&mut connection).map_err(at)?;
+        damage::clear_suspicion(path);
+        let interrupted = match end_unfinished_answers(&mut connection) {
+            Err(error) if index::is_at_fault(&error) => {
+                index::rebuild(&mut connection).and_then(|()| end_unfinished_answers(&mut connection))
+            }
+            outcome => outcome,
+        }
+        .map_err(at)?;
         if interrupted > 0 {
             notices.push(match interrupted {
                 1 => "1 answer was cut short when Reprise last ended; the text it had is kept.".to_string(),
@@ -121,6 +128,8 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // A journal mode other than asked for is a file that cannot be written, which the first write will say.
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    // On Apple's systems a plain sync leaves data in the drive's own cache; elsewhere this changes nothing.
+    connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "secure_delete", true)?;
     // Chats do not belong into a folder for temporary files.

@@ -4,7 +4,7 @@
 //! Such words are looked up in the index of three-character runs, each quoted, so nothing a person types is taken for
 //! the index's query language. Shorter words are not in that index; texts are read for them.
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, params};
 
 use super::ChatStore;
 use super::error::StoreError;
@@ -17,11 +17,14 @@ const MOST_HITS: usize = 1_000;
 /// Most words of a query that count; the rest of a pasted page would only slow the search.
 const MOST_WORDS: usize = 32;
 
+/// Most characters of a word that count: the index looks up every run of three for itself.
+const MOST_LETTERS: usize = 100;
+
 /// What a person searches for.
 struct Query {
     /// Words for the index, as its query language has them; none if all words are short.
     indexed: Option<String>,
-    /// Words of one or two characters, in lower case.
+    /// Words of one or two characters, folded.
     short: Vec<String>,
 }
 
@@ -31,6 +34,7 @@ impl Query {
         let (long, short): (Vec<&str>, Vec<&str>) = text
             .split_whitespace()
             .take(MOST_WORDS)
+            .map(|word| beginning(word, MOST_LETTERS))
             .partition(|word| letters(word) >= 3);
         if long.is_empty() && short.is_empty() {
             return None;
@@ -41,15 +45,17 @@ impl Query {
             .collect();
         Some(Self {
             indexed: (!quoted.is_empty()).then(|| quoted.join(" AND ")),
-            short: short.iter().map(|word| word.to_lowercase()).collect(),
+            short: short.iter().map(|word| snippet::fold(word)).collect(),
         })
     }
 
     /// The snippet of a text with the index's marks in it, if it has the short words, too.
     fn snippet_of(&self, marked: &str) -> Option<Vec<SnippetPart>> {
-        let lower = marked.to_lowercase();
-        if !self.short.iter().all(|word| lower.contains(word.as_str())) {
-            return None;
+        if !self.short.is_empty() {
+            let text = snippet::fold(&marked.replace([HIT_BEGINS, HIT_ENDS], ""));
+            if !self.short.iter().all(|word| text.contains(word.as_str())) {
+                return None;
+            }
         }
         Some(if self.indexed.is_some() {
             snippet::around_marks(marked)
@@ -57,6 +63,13 @@ impl Query {
             snippet::around_words(marked, &self.short)
         })
     }
+}
+
+/// The first characters of a word.
+fn beginning(word: &str, characters: usize) -> &str {
+    word.char_indices()
+        .nth(characters)
+        .map_or(word, |(end, _)| &word[..end])
 }
 
 /// Characters that the index counts: it drops accents that stand as characters of their own.
@@ -117,7 +130,7 @@ fn collect(
         source.by_reading
     })?;
     let mut rows = match &query.indexed {
-        Some(words) => select.query([words.as_str(), HIT_BEGINS, HIT_ENDS])?,
+        Some(words) => select.query(params![words, HIT_BEGINS.to_string(), HIT_ENDS.to_string()])?,
         None => select.query([])?,
     };
     while hits.len() < limit

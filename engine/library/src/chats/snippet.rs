@@ -5,9 +5,9 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::types::SnippetPart;
 
 /// Marks that the index puts around hits. They are no characters: Unicode keeps them for uses like this one.
-pub(super) const HIT_BEGINS: &str = "\u{FDD0}";
+pub(super) const HIT_BEGINS: char = '\u{FDD0}';
 /// See [`HIT_BEGINS`].
-pub(super) const HIT_ENDS: &str = "\u{FDD1}";
+pub(super) const HIT_ENDS: char = '\u{FDD1}';
 
 /// About how long a snippet is, in characters as a person counts them.
 const LENGTH: usize = 120;
@@ -32,7 +32,7 @@ pub(super) fn around_marks(marked: &str) -> Vec<SnippetPart> {
     cut(before, &parts)
 }
 
-/// The snippet of a text around the first of these words, which are in lower case.
+/// The snippet of a text around the first of these words, which are folded.
 pub(super) fn around_words(text: &str, words: &[String]) -> Vec<SnippetPart> {
     let mut parts = Vec::new();
     let mut before = "";
@@ -54,6 +54,18 @@ pub(super) fn around_words(text: &str, words: &[String]) -> Vec<SnippetPart> {
     cut(before, &parts)
 }
 
+/// A text without its case. A character is folded by itself: whole-text rules would give a letter at a word's end
+/// another form than in its middle.
+pub(super) fn fold(text: &str) -> String {
+    text.chars().flat_map(folded).collect()
+}
+
+fn folded(character: char) -> impl Iterator<Item = char> {
+    character
+        .to_lowercase()
+        .map(|lower| if lower == 'ς' { 'σ' } else { lower })
+}
+
 /// Where the first of the words is in a text, whatever its case there.
 fn find_any(text: &str, words: &[String]) -> Option<(usize, usize)> {
     text.char_indices().find_map(|(start, _)| {
@@ -72,10 +84,7 @@ fn length_of(text: &str, word: &str) -> Option<usize> {
         if expected.peek().is_none() {
             return Some(start);
         }
-        if !character
-            .to_lowercase()
-            .all(|lower| expected.next() == Some(lower))
-        {
+        if !folded(character).all(|folded| expected.next() == Some(folded)) {
             return None;
         }
     }
@@ -123,7 +132,7 @@ impl Snippet {
             let character = match character {
                 c if c.is_whitespace() => ' ',
                 // Marks that were in the text before the index put its own there.
-                '\u{FDD0}' | '\u{FDD1}' => continue,
+                HIT_BEGINS | HIT_ENDS => continue,
                 c => c,
             };
             let ends_in_space = self.parts.last().is_none_or(|part| part.text.ends_with(' '));

@@ -95,7 +95,7 @@ impl ChatStore {
                 Ok(())
             }
         };
-        append().map_err(|trouble| trouble.at(&self.path))
+        append().map_err(|trouble| self.explain(trouble))
     }
 
     /// Ends an answer: what came of it becomes its text. The state says why it ended.

@@ -2,7 +2,8 @@
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
-use reprise_library::chats::ChatId;
+use reprise_library::chats::{ChatId, StoreError};
+use rusqlite::Connection;
 
 use crate::Bench;
 
@@ -206,6 +207,75 @@ fn changes_in_the_log_beside_a_damaged_file_are_saved_too() {
         "{:?}",
         bench.files()
     );
+}
+
+#[test]
+fn a_broken_search_index_is_made_anew_and_nothing_fails() {
+    let mut bench = filled();
+    for fault in [
+        "UPDATE text_index_data SET block = x'00'",
+        "UPDATE text_index_data SET block = randomblob(length(block)) WHERE id > 10",
+        "DELETE FROM text_index_data WHERE id > 10",
+        "DELETE FROM text_index_data",
+        "DELETE FROM text_index_docsize",
+    ] {
+        Connection::open(bench.path())
+            .unwrap()
+            .execute_batch(fault)
+            .unwrap();
+        assert_eq!(bench.open(), Vec::<String>::new(), "{fault}");
+        let hits = bench.store().search("question 20", 9).unwrap();
+        assert_eq!(hits.last().unwrap().title, "question 20", "{fault}");
+        bench.close();
+
+        Connection::open(bench.path())
+            .unwrap()
+            .execute_batch(fault)
+            .unwrap();
+        bench.open();
+        let turn = bench.store().begin_chat("passing words").unwrap();
+        bench.answer(turn.id, "said in passing");
+        bench.store().delete_chat(turn.chat).unwrap();
+        bench.store().erase_deleted(None).unwrap();
+        assert_usable(&bench);
+        bench.close();
+    }
+}
+
+#[test]
+fn damage_that_happens_in_use_is_repaired_at_the_next_start() {
+    let mut bench = filled();
+    bench.open();
+    break_a_page_of_text(&bench);
+    let chats = bench.store().list().unwrap().chats;
+    let error = chats
+        .iter()
+        .find_map(|chat| bench.store().chat(chat.id).err())
+        .unwrap();
+    assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
+    assert!(error.to_string().contains("start it again"), "{error}");
+
+    let notices = bench.open();
+
+    assert!(notices[0].contains("was damaged"), "{notices:?}");
+    assert!(counts(&bench).0 >= CHATS - 1);
+    assert_usable(&bench);
+    assert_eq!(bench.open(), Vec::<String>::new());
+}
+
+#[test]
+fn a_file_that_failed_in_use_is_looked_at_in_every_way() {
+    let mut bench = filled();
+    // Two facts that do not agree, which no single table shows.
+    Connection::open(bench.path())
+        .unwrap()
+        .execute_batch("DELETE FROM text_index_data WHERE id > 10")
+        .unwrap();
+    assert_eq!(bench.open(), Vec::<String>::new());
+    bench.close();
+    std::fs::write(bench.folder.path().join("chats.sqlite-suspect"), "").unwrap();
+    assert!(bench.open()[0].contains("Saved from it: 40 chat(s)"));
+    assert_eq!(bench.open(), Vec::<String>::new());
 }
 
 /// Overwrites a page with turns in it.

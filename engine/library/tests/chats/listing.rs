@@ -84,6 +84,21 @@ fn a_persons_title_is_not_replaced() {
 }
 
 #[test]
+fn a_chat_is_unnamed_until_a_person_or_a_model_names_it() {
+    let bench = Bench::new();
+    let store = bench.store();
+    let chat = store.create_chat().unwrap().id;
+    assert_eq!(store.unnamed_question(chat).unwrap(), None);
+    store.add_user_turn(chat, None, "first words").unwrap();
+    assert_eq!(
+        store.unnamed_question(chat).unwrap().as_deref(),
+        Some("first words")
+    );
+    store.set_generated_title(chat, "A summary").unwrap();
+    assert_eq!(store.unnamed_question(chat).unwrap(), None);
+}
+
+#[test]
 fn folders_have_names_of_their_own_and_leave_their_chats() {
     let bench = Bench::new();
     let store = bench.store();

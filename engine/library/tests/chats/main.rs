@@ -1,5 +1,7 @@
 //! The chat store as its callers see it. Each file holds one promise.
 
+#[cfg(feature = "bindings")]
+mod bindings;
 mod branches;
 mod crash;
 mod damage;

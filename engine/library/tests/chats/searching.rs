@@ -114,6 +114,23 @@ fn a_query_is_only_text() {
 }
 
 #[test]
+fn a_short_word_may_reach_into_a_long_one() {
+    let bench = with(&["applexy", "ΟΔΟΣ και οδός"]);
+    assert_eq!(found(&bench, "apple ex"), ["applexy"]);
+    let hits = bench.store().search("ΟΣ", 9).unwrap();
+    assert_eq!(marked(&hits[0]), "ΟΔ[ΟΣ] και οδός");
+}
+
+#[test]
+fn a_pasted_page_is_searched_for_by_its_beginning() {
+    let word = "longword".repeat(40);
+    let bench = with(&[&word]);
+    assert_eq!(found(&bench, &word), [word.as_str()]);
+    bench.store().search(&"x".repeat(5_000_000), 9).unwrap();
+    bench.store().search(&"many words ".repeat(500_000), 9).unwrap();
+}
+
+#[test]
 fn titles_come_first_and_turns_newest_first_each_once() {
     let bench = Bench::new();
     let first = bench.store().begin_chat("apple apple apple").unwrap();
