@@ -94,13 +94,8 @@ export class MarkdownStream {
     const from = Math.max(0, last.source.lastIndexOf('\n') + 1 - fence[0].length);
     // The last of the lines before, too: a fence that was closed already does not grow.
     const lineBefore = code.lastIndexOf('\n', from - 2) + 1;
-    if (
-      code
-        .slice(lineBefore)
-        .split('\n')
-        .some((line) => closesFence(line, markup))
-    )
-      return false;
+    const lines = code.slice(lineBefore).split('\n');
+    if (lines.some((line) => closesFence(line, markup)) || /^[ \t]+$/.test(lines.at(-1)!)) return false;
 
     const grown = withoutFenceStart(code.replace(/\n$/, ''), markup);
     this.#text = text;

@@ -4,7 +4,7 @@ import { LruCache } from './cache';
 import { escapeHtml, lineHtml, type Run } from './tokens';
 
 /** Lines in a chunk. Every chunk but the last has exactly this many. */
-export const CHUNK_LINES = 50;
+export const CHUNK_LINES = 20;
 /** Longer code stays plain: colouring it would take longer than anyone waits, and its spans would weigh the page down. */
 const MAX_HIGHLIGHTED_LINES = 6_000;
 
