@@ -1,5 +1,6 @@
 import { cleanup, render, screen, waitFor } from '@testing-library/svelte';
 import userEvent from '@testing-library/user-event';
+import { tick } from 'svelte';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import App from '../../App.svelte';
 import { api, resetApi } from '../../test/api';
@@ -92,6 +93,17 @@ describe('the search', () => {
       new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true }),
     );
     expect(api.openChat).not.toHaveBeenCalled();
+  });
+
+  it('stays open at an Escape that ends a composition', async () => {
+    const { user, field } = await open();
+    field.dispatchEvent(
+      new KeyboardEvent('keydown', { key: 'Escape', isComposing: true, bubbles: true, cancelable: true }),
+    );
+    await tick();
+    expect(field).toBeInTheDocument();
+    await user.keyboard('{Escape}');
+    await waitFor(() => expect(field).not.toBeInTheDocument());
   });
 
   it('shows the answer to the last question, in whatever order answers come', async () => {

@@ -47,9 +47,3 @@ export const focusAndSelect: Attachment<HTMLInputElement> = (input) => {
 export function focusComposer(): void {
   document.querySelector<HTMLTextAreaElement>('[data-composer] textarea')?.focus();
 }
-
-/** Whether something lies over the page that takes Escape for itself. */
-export const hasLayer = (): boolean =>
-  document.querySelector(
-    '[role="menu"], [role="dialog"]:not([data-sheet]), [role="alertdialog"], [role="listbox"][data-layer]',
-  ) !== null;
