@@ -51,9 +51,13 @@ export class MarkdownStream {
 
     const tailBefore = new Map(this.#blocks.slice(this.#frozen.length).map((block) => [block.key, block]));
     const final = this.#advance();
-    const raw = text.slice(this.#tailStart);
-    const tail = streaming ? withoutMarkerLine(raw) : raw;
-    const parsed = parse(tail, this.#tailStart, this.#frozenContext, streaming);
+    const tail = text.slice(this.#tailStart);
+    let parsed = parse(tail, this.#tailStart, this.#frozenContext, streaming);
+    // In code such a line is code, or the beginning of the closing fence.
+    if (streaming && parsed.groups.at(-1)?.token.type !== 'fence') {
+      const shown = withoutMarkerLine(tail);
+      if (shown !== tail) parsed = parse(shown, this.#tailStart, this.#frozenContext, streaming);
+    }
     this.#setContext(parsed.context);
 
     const last = parsed.groups.length - 1;
