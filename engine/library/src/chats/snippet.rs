@@ -54,12 +54,17 @@ pub(super) fn around_words(text: &str, words: &[String]) -> Vec<SnippetPart> {
     cut(before, &parts)
 }
 
-/// A text without its case. A character is folded by itself: whole-text rules would give a letter at a word's end
-/// another form than in its middle.
+/// A text without its case. The two small sigmas are one letter, whose form depends on its place in a word.
 pub(super) fn fold(text: &str) -> String {
-    text.chars().flat_map(folded).collect()
+    let lower = text.to_lowercase();
+    if lower.contains('ς') {
+        lower.replace('ς', "σ")
+    } else {
+        lower
+    }
 }
 
+/// One character folded as [`fold`] does it.
 fn folded(character: char) -> impl Iterator<Item = char> {
     character
         .to_lowercase()
@@ -103,14 +108,14 @@ fn cut(before: &str, parts: &[(&str, bool)]) -> Vec<SnippetPart> {
         snippet.push("…", false);
     }
     snippet.push(&before[start..], false);
-    let mut room = LENGTH - before[start..].graphemes(true).count();
+    let mut room = LENGTH.saturating_sub(before[start..].graphemes(true).count());
     for (index, (text, is_hit)) in parts.iter().enumerate() {
         let end = text
             .grapheme_indices(true)
             .nth(room)
             .map_or(text.len(), |(end, _)| end);
         snippet.push(&text[..end], *is_hit);
-        room -= text[..end].graphemes(true).count();
+        room = room.saturating_sub(text[..end].graphemes(true).count());
         let is_more_to_come = end < text.len() || parts[index + 1..].iter().any(|(text, _)| !text.is_empty());
         if room == 0 && is_more_to_come {
             snippet.push("…", false);
