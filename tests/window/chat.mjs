@@ -32,8 +32,8 @@ export async function send(machine, text) {
 export function answers(machine) {
   return machine.run(
     `return [...document.querySelectorAll('article')]
-       .filter((article) => article.getAttribute('aria-label') === 'Reprise' || /^Reprise/.test(article.ariaLabel ?? ''))
-       .map((article) => (article.querySelector('[data-testid=answer-text]') ?? article).innerText.trim());`,
+       .filter((article) => article.getAttribute('aria-label') === 'Reprise')
+       .map((article) => (article.querySelector('.md')?.innerText ?? '').trim());`,
   );
 }
 
@@ -78,7 +78,7 @@ export async function openSettings(machine, section) {
 
 /** The titles in the sidebar. */
 export async function titles(machine) {
-  const rows = await machine.all('nav [data-testid=chat-row]');
+  const rows = await machine.all('nav button[data-chat]');
   return Promise.all(rows.map((row) => row.getText()));
 }
 

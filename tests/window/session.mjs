@@ -3,7 +3,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -155,12 +155,28 @@ export class Machine {
       progressbar: 'progress, [role=progressbar]',
       status: '[role=status], output',
     };
-    for (const element of await this.all(candidates[role] ?? `[role=${role}]`)) {
-      const label = await element.getAccessibleName();
-      const fits = name === undefined || (name instanceof RegExp ? name.test(label) : label === name);
-      if (fits && (await element.isDisplayed())) return element;
-    }
-    return undefined;
+    await this.loadAxe();
+    return this.run(
+      `const [selector, name] = arguments;
+       const isShown = (element) => element.getClientRects().length > 0 && getComputedStyle(element).visibility !== 'hidden';
+       const fits = name === null ? () => true
+         : name.pattern === undefined ? (label) => label === name.text
+         : (label) => new RegExp(name.pattern, name.flags).test(label);
+       axe.setup(document);
+       try {
+         return [...document.querySelectorAll(selector)].find((element) =>
+           isShown(element) && fits(axe.commons.text.accessibleText(element).replace(/\\s+/g, ' ').trim())) ?? null;
+       } finally {
+         axe.teardown();
+       }`,
+      candidates[role] ?? `[role=${role}]`,
+      name === undefined ? null : name instanceof RegExp ? { pattern: name.source, flags: name.flags } : { text: name },
+    );
+  }
+
+  /** Brings axe-core into the page: it knows accessible names (the driver's own command for them hangs) and violations. */
+  async loadAxe() {
+    if (!(await this.run('return typeof axe === "object"'))) await this.run(axeSource);
   }
 
   /** Waits for it. */
@@ -191,14 +207,19 @@ export class Machine {
     return (await this.find(css)).getText();
   }
 
-  /** Keeps a picture of the page. */
+  /** Keeps a picture of the window as it is on the screen (the driver's own screenshots hang without a GPU). */
   async picture(name) {
-    writeFileSync(join(pictures, `${name}.png`), await this.driver.takeScreenshot(), 'base64');
+    // Two frames, so that what was asked for is drawn.
+    await this.driver.executeAsyncScript('const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(done));');
+    const { x, y, width, height } = await this.driver.manage().window().getRect();
+    const file = join(pictures, `${name}.png`);
+    const taken = spawnSync('import', ['-window', 'root', '-crop', `${width}x${height}+${x}+${y}`, '+repage', file]);
+    if (taken.status !== 0) throw new Error(`no picture could be taken: ${taken.stderr}`);
   }
 
   /** The page's violations of WCAG 2.2 A and AA, in words; empty when there are none. */
   async violations() {
-    await this.run(axeSource);
+    await this.loadAxe();
     const found = await this.driver.executeAsyncScript(`
       const done = arguments[arguments.length - 1];
       axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })
