@@ -15,7 +15,7 @@ export interface HighlightSession {
 }
 
 /** A worker that owes an answer for this long hangs in a pattern that never ends; the next block gets a new one. */
-const HANGS_AFTER_MS = 15_000;
+const HANGS_AFTER_MS = 30_000;
 
 /** Undefined before it is needed; null when there can be none. */
 let worker: Worker | null | undefined;

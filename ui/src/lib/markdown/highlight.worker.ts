@@ -5,7 +5,7 @@ import type { HighlightAnswer, HighlightRequest, Run } from './tokens';
 
 const SLICE_LINES = 100;
 /** A block that takes longer than this altogether stays plain from there on. */
-const SESSION_LIMIT_MS = 4_000;
+const SESSION_LIMIT_MS = 10_000;
 
 type Session = { tokenizer: LineTokenizer; waiting: string[]; next: number; spentMs: number };
 
