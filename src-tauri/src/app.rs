@@ -4,10 +4,11 @@ use std::fs::{self, File, TryLockError};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use reprise_library::chats::ChatStore;
 use reprise_library::folders;
-use reprise_library::models::Shelf;
+use reprise_library::models::{ModelsError, Shelf};
 
 use crate::events::Events;
 use crate::host::{Host, LoadRequest};
@@ -44,10 +45,7 @@ impl App {
     pub fn open(bundled: Option<PathBuf>) -> Result<App, Failure> {
         let data_folder = folders::data()?;
         let lock = lock_folder(&data_folder)?;
-        let (store, mut notices) = ChatStore::open(&data_folder.join("chats.sqlite"))?;
-        if let Err(error) = store.erase_deleted(Some(DELETED_CHATS_STAY_MS)) {
-            notices.push(error.to_string());
-        }
+        let (store, mut notices) = ChatStore::open(data_folder.join("chats.sqlite"))?;
         let store = Arc::new(store);
         let settings = match store.setting(settings::KEY)? {
             None => Settings::default(),
@@ -64,6 +62,7 @@ impl App {
         }
         let events = Events::start()?;
         let host = Host::start(Arc::clone(&store), events.clone(), settings)?;
+        erase_in_background(Arc::clone(&store), events.clone())?;
         let app = App {
             store,
             host,
@@ -83,8 +82,8 @@ impl App {
         let settings = self.host.settings();
         let wanted = settings.model.as_deref();
         self.host.load(LoadRequest {
-            file: self.shelf.resolve(wanted).map_err(Failure::from),
-            name: wanted.unwrap_or("the default model").to_string(),
+            file: self.shelf.resolve(wanted).map_err(in_words_of_the_window),
+            name: self.shelf.title(wanted),
             settings,
         });
     }
@@ -92,7 +91,9 @@ impl App {
     /// The model's name, for the turns it writes.
     pub fn model_name(&self) -> String {
         match self.host.model() {
-            ModelState::Loading { name } | ModelState::Ready { name, .. } | ModelState::Failed { name, .. } => name,
+            ModelState::Loading { name }
+            | ModelState::Ready { name, .. }
+            | ModelState::Failed { name, .. } => name,
         }
     }
 
@@ -128,6 +129,37 @@ impl App {
                     .into(),
             });
         }
+    }
+}
+
+/// Erases the chats that were deleted long ago. The file is written anew for that, which takes a while.
+fn erase_in_background(store: Arc<ChatStore>, events: Events) -> std::io::Result<()> {
+    let erase = move || {
+        if let Err(error) = store.erase_deleted(Some(DELETED_CHATS_STAY_MS)) {
+            events.tell(AppEvent::Notice {
+                message: error.to_string(),
+            });
+        }
+    };
+    thread::Builder::new().name("erase".into()).spawn(erase).map(drop)
+}
+
+/// The library's words for a model that is not here name commands of the terminal; the window has buttons.
+fn in_words_of_the_window(error: ModelsError) -> Failure {
+    match error {
+        ModelsError::NotHere { entry, .. } => Failure::new(format!(
+            "{} is not on this machine. Choose another model in the settings, or add a GGUF file there; {} has one",
+            entry.title, entry.page
+        )),
+        ModelsError::Gone { name, path } => Failure::new(format!(
+            "the file of {name} is gone from {}. Put it back and choose Try again, or choose another model in the \
+             settings",
+            folders::shown(&path)
+        )),
+        ModelsError::Unknown(name) => Failure::new(format!(
+            "there is no model named {name} any more. Choose another one in the settings"
+        )),
+        other => Failure::from(other),
     }
 }
 

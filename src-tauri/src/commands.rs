@@ -1,7 +1,9 @@
 //! What the page may ask for. Thin: each command checks what only it can know and leaves the work to the store and the
 //! host. All run off the window's own thread.
 
-use reprise_library::chats::{Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, SearchHit, Turn, TurnId};
+use reprise_library::chats::{
+    Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, SearchHit, Turn, TurnId,
+};
 use reprise_library::models::catalogue;
 use reprise_library::{converse, folders};
 use tauri::ipc::Channel;
@@ -53,16 +55,15 @@ pub fn open_chat(app: State<'_, App>, chat: ChatId) -> Outcome<Chat> {
 }
 
 #[tauri::command(async)]
-pub fn send(app: State<'_, App>, chat: Option<ChatId>, parent: Option<TurnId>, text: String) -> Outcome<Chat> {
+pub fn send(
+    app: State<'_, App>,
+    chat: Option<ChatId>,
+    parent: Option<TurnId>,
+    text: String,
+) -> Outcome<Chat> {
     let turn = match chat {
         Some(chat) => app.store.add_user_turn(chat, parent, &text)?,
-        None => {
-            // An empty chat is not listed, should the second step fail.
-            let chat = app.store.create_chat()?.id;
-            let turn = app.store.add_user_turn(chat, None, &text)?;
-            app.store.set_draft(None, "")?;
-            turn
-        }
+        None => app.store.begin_chat(&text)?,
     };
     app.tell_missing_fonts(&text);
     begin_answer(&app, &turn)
@@ -192,8 +193,13 @@ pub fn export_chat(
 
 /// A title as a file's name: without what some system does not allow.
 fn file_stem(title: &str) -> String {
-    let is_bad = |c: char| c.is_control() || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
-    let stem: String = title.chars().map(|c| if is_bad(c) { '-' } else { c }).take(80).collect();
+    let is_bad =
+        |c: char| c.is_control() || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
+    let stem: String = title
+        .chars()
+        .map(|c| if is_bad(c) { '-' } else { c })
+        .take(80)
+        .collect();
     let stem = stem.trim_matches([' ', '.', '-']).to_string();
     if stem.is_empty() { "Chat".into() } else { stem }
 }
@@ -249,8 +255,8 @@ pub fn list_models(app: State<'_, App>) -> Outcome<Vec<ModelChoice>> {
         if let Some(path) = app.shelf.file_of(&entry) {
             choices.push(ModelChoice {
                 size_bytes: path.metadata().map_or(entry.size_bytes, |file| file.len()),
-                id: entry.name.clone(),
-                name: entry.name,
+                id: entry.name,
+                name: entry.title,
                 note: entry.note,
             });
         }
@@ -280,7 +286,11 @@ pub fn add_model(handle: AppHandle, app: State<'_, App>) -> Outcome<Option<Model
         return Ok(None);
     };
     let path = chosen.into_path()?;
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+    let stem = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .to_lowercase();
     let name: String = stem.split_whitespace().collect::<Vec<_>>().join("-");
     let name = app.shelf.add(&path, Some(name))?;
     Ok(Some(ModelChoice {
@@ -299,7 +309,8 @@ pub fn reload_model(app: State<'_, App>) -> Outcome<()> {
 
 #[tauri::command(async)]
 pub fn open_link(handle: AppHandle, url: String) -> Outcome<()> {
-    let parsed = tauri::Url::parse(&url).map_err(|error| Failure::new(format!("{url} is not a link: {error}")))?;
+    let parsed =
+        tauri::Url::parse(&url).map_err(|error| Failure::new(format!("{url} is not a link: {error}")))?;
     if !matches!(parsed.scheme(), "http" | "https" | "mailto") {
         return Err(Failure::new(format!(
             "links to {}: are not opened; only web pages and mail addresses are",

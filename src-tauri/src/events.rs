@@ -69,10 +69,7 @@ impl Hub {
         loop {
             let mut waiting = self.lock();
             while waiting.events.is_empty() {
-                waiting = self
-                    .arrived
-                    .wait(waiting)
-                    .unwrap_or_else(PoisonError::into_inner);
+                waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             }
             let events: Vec<AppEvent> = waiting.events.drain(..).collect();
             let page = waiting.page.clone();
@@ -92,13 +89,17 @@ fn push(events: &mut VecDeque<AppEvent>, event: AppEvent) {
         (
             Some(AppEvent::Text { turn, text, .. }),
             AppEvent::Text {
-                turn: same, text: more, ..
+                turn: same,
+                text: more,
+                ..
             },
         ) if *turn == same => text.push_str(&more),
         (
             Some(AppEvent::Phase { turn, phase, .. }),
             AppEvent::Phase {
-                turn: same, phase: now, ..
+                turn: same,
+                phase: now,
+                ..
             },
         ) if *turn == same => *phase = now,
         (_, event) => events.push_back(event),

@@ -25,7 +25,10 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
             // Where even removing fails, the error below is the one that counts.
             let _ = fs::remove_file(&partial);
         }
-        Failure::new(format!("cannot write {}: {error}; choose another place", folders::shown(path)))
+        Failure::new(format!(
+            "cannot write {}: {error}; choose another place",
+            folders::shown(path)
+        ))
     })
 }
 

@@ -34,10 +34,20 @@ enum Job {
 pub struct LoadRequest {
     /// Its file, or why there is none.
     pub file: Result<PathBuf, Failure>,
-    /// What to call it until it says its own name.
-    pub name: String,
+    /// The name a person knows it by; none leaves it to the model's own.
+    pub name: Option<String>,
     /// How to load it.
     pub settings: Settings,
+}
+
+impl LoadRequest {
+    fn shown_name(&self) -> String {
+        let stem = |file: &PathBuf| Some(file.file_stem()?.to_string_lossy().into_owned());
+        self.name
+            .clone()
+            .or_else(|| self.file.as_ref().ok().and_then(stem))
+            .unwrap_or_else(|| "the model".into())
+    }
 }
 
 /// What prompts can be written and counted with while the engine is busy.
@@ -109,7 +119,7 @@ impl Host {
     /// Loads a model in the place of the present one, after the answers that were asked for before.
     pub fn load(&self, request: LoadRequest) {
         self.shared.set_model(ModelState::Loading {
-            name: request.name.clone(),
+            name: request.shown_name(),
         });
         self.submit(Job::Load(request));
     }
@@ -181,6 +191,7 @@ impl Host {
         lock(&self.shared.requests)
             .iter()
             .map(|request| UnderWay {
+                chat: request.chat,
                 turn: request.turn,
                 phase: request.phase,
             })
@@ -242,6 +253,16 @@ impl Shared {
         self.events.tell(AppEvent::Model { model });
     }
 
+    /// The model that was ready can no longer be used.
+    fn fail_model(&self, error: String) {
+        let name = match &*lock(&self.model) {
+            ModelState::Loading { name }
+            | ModelState::Ready { name, .. }
+            | ModelState::Failed { name, .. } => name.clone(),
+        };
+        self.set_model(ModelState::Failed { name, error });
+    }
+
     fn tell_phase(&self, chat: ChatId, turn: TurnId, phase: Phase) {
         self.events.tell(AppEvent::Phase { chat, turn, phase });
     }
@@ -279,6 +300,7 @@ impl Worker {
     }
 
     fn load(&mut self, request: LoadRequest) {
+        let shown_name = request.shown_name();
         let LoadRequest { file, name, settings } = request;
         // The old model's memory is given back before the new one takes its own.
         self.assistant = None;
@@ -286,14 +308,15 @@ impl Worker {
         let options = settings.load_options();
         let loaded = file.and_then(|file| {
             let load = || Assistant::load(&file, &options).map_err(Failure::from);
-            catch_unwind(AssertUnwindSafe(load)).unwrap_or_else(|_| Err(Failure::new(fault("loading the model"))))
+            catch_unwind(AssertUnwindSafe(load))
+                .unwrap_or_else(|_| Err(Failure::new(fault("loading the model"))))
         });
         match loaded {
             Ok(assistant) => {
                 let writer = Arc::clone(assistant.writer());
                 let info = writer.info();
                 let state = ModelState::Ready {
-                    name: info.name.clone(),
+                    name: name.unwrap_or_else(|| info.name.clone()),
                     quantisation: info.quantisation.clone(),
                     context_tokens: info.context_tokens,
                     trained_context_tokens: info.trained_context_tokens,
@@ -309,7 +332,7 @@ impl Worker {
                 self.shared.set_model(state);
             }
             Err(Failure { message }) => self.shared.set_model(ModelState::Failed {
-                name,
+                name: shown_name,
                 error: message,
             }),
         }
@@ -426,10 +449,7 @@ impl Worker {
                 self.assistant = None;
                 *lock(&shared.loaded) = None;
                 let message = fault("answering");
-                shared.set_model(ModelState::Failed {
-                    name: String::new(),
-                    error: message.clone(),
-                });
+                shared.fail_model(message.clone());
                 fail(message)
             }
         }
@@ -461,7 +481,10 @@ impl Worker {
                 // A model that found no title is not asked again: the question's beginning stays.
                 let title = match title {
                     Some(title) => Ok(title),
-                    None => shared.store.summary(chat).map(|chat| chat.title.unwrap_or_default()),
+                    None => shared
+                        .store
+                        .summary(chat)
+                        .map(|chat| chat.title.unwrap_or_default()),
                 };
                 match title.and_then(|title| shared.store.set_generated_title(chat, &title)) {
                     Ok(summary) => shared.events.tell(AppEvent::Chat { summary }),
@@ -472,10 +495,7 @@ impl Worker {
             Err(_) => {
                 self.assistant = None;
                 *lock(&shared.loaded) = None;
-                shared.set_model(ModelState::Failed {
-                    name: String::new(),
-                    error: fault("naming a chat"),
-                });
+                shared.fail_model(fault("naming a chat"));
             }
         }
     }
@@ -490,5 +510,7 @@ impl Worker {
 
 /// The words for a fault of the program's own.
 fn fault(what: &str) -> String {
-    format!("{what} failed by a fault in Reprise; your chats are safe; choose Try again to load the model anew")
+    format!(
+        "{what} failed by a fault in Reprise; your chats are safe; choose Try again to load the model anew"
+    )
 }

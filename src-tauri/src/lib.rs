@@ -73,7 +73,11 @@ pub fn run() -> i32 {
         ])
         .setup(|tauri| {
             let handle = tauri.handle();
-            let bundled = handle.path().resource_dir().ok().map(|folder| folder.join("models"));
+            let bundled = handle
+                .path()
+                .resource_dir()
+                .ok()
+                .map(|folder| folder.join("models"));
             match App::open(bundled) {
                 Ok(app) => {
                     handle.manage(app);
@@ -131,6 +135,11 @@ fn open_window(handle: &AppHandle) -> tauri::Result<()> {
         // Files dropped on the window are the page's to take.
         .disable_drag_drop_handler()
         .on_navigation(is_own_page)
+        .on_document_title_changed(|window, title| {
+            if let Err(error) = window.set_title(&title) {
+                tracing::warn!(%error, "the window's title could not be set");
+            }
+        })
         .build()?;
     if let Err(error) = window.restore_state(StateFlags::all()) {
         tracing::warn!(%error, "the window's last size is not known");

@@ -2,7 +2,10 @@
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
 fn main() {
-    let level = match std::env::var("REPRISE_LOG").ok().and_then(|level| level.parse().ok()) {
+    let level = match std::env::var("REPRISE_LOG")
+        .ok()
+        .and_then(|level| level.parse().ok())
+    {
         Some(level) => level,
         None => tracing::Level::WARN,
     };

@@ -177,6 +177,8 @@ pub enum AppEvent {
 /// An answer under way when the page begins.
 #[derive(Debug, Clone, PartialEq, Serialize, TS)]
 pub struct UnderWay {
+    /// Its chat.
+    pub chat: ChatId,
     /// The answer.
     pub turn: TurnId,
     /// What it is at.

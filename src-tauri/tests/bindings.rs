@@ -8,8 +8,8 @@ use reprise_app::types::{
     AppEvent, ContextUse, Failure, ModelChoice, ModelState, Phase, Settings, Start, Theme, UnderWay,
 };
 use reprise_library::chats::{
-    AnswerStats, Branch, Chat, ChatList, ChatSummary, ExportFormat, Folder, Role, SearchHit,
-    SnippetPart, Turn, TurnState,
+    AnswerStats, Branch, Chat, ChatList, ChatSummary, ExportFormat, Folder, Role, SearchHit, SnippetPart,
+    Turn, TurnState,
 };
 use ts_rs::{Config, TS};
 
@@ -18,7 +18,11 @@ const HEADER: &str = "// Generated from the program's own types; a test of repri
 
 /// One type's declaration with its documentation.
 fn declaration<T: TS + 'static>() -> String {
-    let text = format!("{}export {}", T::docs().unwrap_or_default(), T::decl(&Config::default()));
+    let text = format!(
+        "{}export {}",
+        T::docs().unwrap_or_default(),
+        T::decl(&Config::default())
+    );
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
@@ -58,5 +62,9 @@ fn the_pages_types_are_up_to_date() {
         fs::write(&path, expected).unwrap();
         return;
     }
-    assert_eq!(fs::read_to_string(&path).unwrap(), expected, "stale; the head of this test says how to write it");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        expected,
+        "stale; the head of this test says how to write it"
+    );
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use reprise_engine::StopReason;
+use reprise_library::models::Shelf;
 use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
 use reprise_model::template::Role;
-use reprise_library::models::Shelf;
 
 use crate::arguments::{AskArguments, SamplingDefaults};
 use crate::failure::{Failure, Outcome};

@@ -18,7 +18,10 @@ const FETCH: &str = include_str!("../../../models/fetch");
 pub fn run(action: ModelsAction) -> Outcome {
     match action {
         ModelsAction::List => list(),
-        ModelsAction::Path { name } => print(&format!("{}\n", Shelf::of_machine()?.resolve(Some(&name))?.display())),
+        ModelsAction::Path { name } => print(&format!(
+            "{}\n",
+            Shelf::of_machine()?.resolve(Some(&name))?.display()
+        )),
         ModelsAction::Add { file, name } => add(&file, name),
         ModelsAction::Remove { name } => remove(&name),
         ModelsAction::Fetch { name } => fetch(name.as_deref()),

@@ -69,9 +69,7 @@ impl Session {
         let mut display = Display::new(self.quiet);
         let assistant = &mut self.assistant;
         let answer = self.interrupts.while_answering(|cancel| {
-            assistant.answer(prompt, options, cancel, &mut |event| {
-                display.show(&event, cancel)
-            })
+            assistant.answer(prompt, options, cancel, &mut |event| display.show(&event, cancel))
         });
         display.finish()?;
         Ok(answer?)

@@ -28,7 +28,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn text(number: usize) -> String {
     let paragraph = "A lighthouse is a tower with a light at its top that shows ships the way. ".repeat(4);
     let more = match number % 4 {
-        0 => "```python\ndef sum_of(values):\n    total = 0\n    for value in values:\n        total += value\n    return total\n```",
+        0 => {
+            "```python\ndef sum_of(values):\n    total = 0\n    for value in values:\n        total += value\n    return total\n```"
+        }
         1 => "| month | storms |\n| --- | ---: |\n| January | 12 |\n| February | 9 |",
         2 => "- the lamp\n- the lens\n  1. first order\n  2. second order\n- the stairs",
         _ => "The range is $d = \\sqrt{2 R h}$, with the height $h$ over the sea.",

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reprise_engine::{
-    Answer, CancelToken, Engine, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo, SamplingOptions,
-    TokenId,
+    Answer, CancelToken, Engine, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo,
+    SamplingOptions, TokenId,
 };
 use reprise_model::template::{ChatTemplate, PartedMessage, Role, TemplateError, TemplateOptions};
 use reprise_model::tokenizer::{Specials, Tokenizer};
@@ -75,12 +75,7 @@ impl Writer {
         // matters, for a prompt is counted whole before it is used.
         let sample = |exchanges: usize| {
             let exchange = [Message::new(Role::User, "a"), Message::new(Role::Assistant, "a")];
-            let mut messages: Vec<Message> = exchange
-                .iter()
-                .cycle()
-                .take(2 * exchanges)
-                .cloned()
-                .collect();
+            let mut messages: Vec<Message> = exchange.iter().cycle().take(2 * exchanges).cloned().collect();
             messages.push(Message::new(Role::User, "a"));
             writer.prompt(&messages).map_or(0, |tokens| tokens.len())
         };
@@ -244,7 +239,10 @@ impl Assistant {
                 Role::System,
                 "You name conversations. Reply with a title of three to six words and nothing else.",
             ),
-            Message::new(Role::User, format!("Title for a conversation that begins with:\n\n{beginning}")),
+            Message::new(
+                Role::User,
+                format!("Title for a conversation that begins with:\n\n{beginning}"),
+            ),
         ];
         let prompt = self.writer.prompt(&messages)?;
         let options = GenerateOptions {
@@ -305,7 +303,10 @@ mod tests {
             begins.push(range.start);
         }
         let moves = begins.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        assert!(moves <= 11, "the beginning moved {moves} times in 30 exchanges too many");
+        assert!(
+            moves <= 11,
+            "the beginning moved {moves} times in 30 exchanges too many"
+        );
         assert!(begins.is_sorted());
     }
 

@@ -73,9 +73,7 @@ pub fn layout(
         .saturating_sub(system_tokens + writer.answer_room(instructions.options.max_tokens));
 
     // An exchange begins with each turn of the person.
-    let mut exchanges: Vec<&[Turn]> = turns
-        .chunk_by(|_, next| next.role != Role::User)
-        .collect();
+    let mut exchanges: Vec<&[Turn]> = turns.chunk_by(|_, next| next.role != Role::User).collect();
     let mut tokens: Vec<usize> = exchanges
         .iter()
         .map(|exchange| {
@@ -90,9 +88,16 @@ pub fn layout(
         tokens.push(writer.with_frame(draft_tokens));
     }
     let seen = visible(&tokens, room);
-    let hidden_turns = exchanges[..seen.start].iter().map(|exchange| exchange.len()).sum();
+    let hidden_turns = exchanges[..seen.start]
+        .iter()
+        .map(|exchange| exchange.len())
+        .sum();
     let history_tokens = tokens[seen.clone()].iter().sum::<usize>()
-        - if draft_tokens > 0 { writer.with_frame(draft_tokens) } else { 0 };
+        - if draft_tokens > 0 {
+            writer.with_frame(draft_tokens)
+        } else {
+            0
+        };
 
     let mut messages = Vec::new();
     if !system.is_empty() {

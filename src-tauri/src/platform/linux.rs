@@ -11,13 +11,16 @@ const PLAIN_RENDERER: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
 
 pub fn prepare() -> Result<(), String> {
     if !has_display(|name| env::var_os(name).is_some_and(|value| !value.is_empty())) {
-        return Err("there is no display to open a window on (DISPLAY and WAYLAND_DISPLAY are not set); \
+        return Err(
+            "there is no display to open a window on (DISPLAY and WAYLAND_DISPLAY are not set); \
              to chat in the terminal instead: ./run chat, or: reprise chat"
-            .into());
+                .into(),
+        );
     }
     if env::var_os(PLAIN_RENDERER).is_none() && needs_plain_renderer(Path::new("/")) {
         // The variable has to be there before the first thread: the program starts anew with it, in the same process.
-        let program = env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
+        let program =
+            env::current_exe().map_err(|error| format!("cannot find this program's own file: {error}"))?;
         let error = Command::new(program)
             .args(env::args_os().skip(1))
             .env(PLAIN_RENDERER, "1")
@@ -34,7 +37,8 @@ fn has_display(is_set: impl Fn(&str) -> bool) -> bool {
 /// Whether the graphics driver is one of those that leave WebKitGTK's window blank (NVIDIA's own), or there is none
 /// to draw with.
 fn needs_plain_renderer(root: &Path) -> bool {
-    let has_nvidia = root.join("proc/driver/nvidia/version").exists() || root.join("sys/module/nvidia").exists();
+    let has_nvidia =
+        root.join("proc/driver/nvidia/version").exists() || root.join("sys/module/nvidia").exists();
     let has_renderer = fs::read_dir(root.join("dev/dri")).is_ok_and(|files| {
         files
             .flatten()

@@ -417,6 +417,10 @@ message: string, };
  */
 export type UnderWay = {
 /**
+ * Its chat.
+ */
+chat: number,
+/**
  * The answer.
  */
 turn: number,

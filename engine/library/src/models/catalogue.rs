@@ -12,6 +12,8 @@ pub const TEXT: &str = include_str!("../../../../models/catalogue.toml");
 pub struct Entry {
     /// What a person types.
     pub name: String,
+    /// What a person reads.
+    pub title: String,
     /// Whether it is the one used when none is named.
     #[serde(default)]
     pub default: bool,

@@ -24,7 +24,10 @@ pub enum ModelsError {
     #[error("the built-in model catalogue is broken: {0}")]
     Catalogue(String),
     /// The person's list cannot be understood.
-    #[error("{}: {why}; mend the file, or delete it and add your models again", folders::shown(path))]
+    #[error(
+        "{}: {why}; mend the file, or delete it and add your models again",
+        folders::shown(path)
+    )]
     List {
         /// The list.
         path: PathBuf,
@@ -209,6 +212,21 @@ impl Shelf {
             return Err(ModelsError::Unknown(wanted.to_string()));
         }
         Ok(path)
+    }
+
+    /// What a person calls a wanted model (see [`Shelf::resolve`]), where the catalogue or the person named it.
+    pub fn title(&self, wanted: Option<&str>) -> Option<String> {
+        let is_wanted = |entry: &Entry| wanted.map_or(entry.default, |name| entry.name == name);
+        let named = catalogue::entries().ok()?.into_iter().find(is_wanted);
+        let added = || {
+            self.added()
+                .ok()?
+                .into_iter()
+                .find(|model| Some(model.name.as_str()) == wanted)
+        };
+        named
+            .map(|entry| entry.title)
+            .or_else(|| added().map(|model| model.name))
     }
 
     /// Remembers a file under a name (its own stem, when none is given) and gives the name.
