@@ -139,6 +139,21 @@ describe('scrolling', () => {
     expect(jump()).toBeNull();
   });
 
+  it('draws nothing of the beginning on the way there', async () => {
+    height = 9_000;
+    const drawn: Node[] = [];
+    const watcher = new MutationObserver((records) => {
+      for (const { addedNodes } of records) drawn.push(...addedNodes);
+    });
+    watcher.observe(document.body, { childList: true, subtree: true });
+    await show(many(100));
+    watcher.disconnect();
+    // Read only now: text comes into an element after the element came into the page.
+    const text = drawn.map((node) => node.textContent).join();
+    expect(text).toContain('Answer 99');
+    expect(text).not.toContain('Question 0');
+  });
+
   it('offers the way back to the end, and takes it', async () => {
     height = 5_000;
     const { list, user } = await show(many(100));

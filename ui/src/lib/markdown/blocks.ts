@@ -109,9 +109,7 @@ export class MarkdownStream {
 
   /** Moves the tail's beginning behind the blocks that are final now, and returns them. */
   #advance(): Group[] {
-    // A carriage return at the very end may be the first half of a line break.
-    const end =
-      Math.max(this.#text.lastIndexOf('\n'), this.#text.lastIndexOf('\r', this.#text.length - 2)) + 1;
+    const end = Math.max(this.#text.lastIndexOf('\n'), this.#text.lastIndexOf('\r')) + 1;
     if (end <= this.#readUpTo) return [];
     this.#readUpTo = end;
 

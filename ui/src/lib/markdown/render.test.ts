@@ -41,6 +41,10 @@ describe('what an answer must never do to the page', () => {
     expect(root.textContent).toContain('a');
   });
 
+  it('shows the text of what is no link, without its marks', () => {
+    expect(dom('[a](docs/guide.md) [b](javascript:x)').textContent).toBe('a b\n');
+  });
+
   it('links web and mail addresses, and tells nobody where from', () => {
     const root = dom('[a](https://a.org "T") <http://b.org> https://c.org/x_y [m](mailto:x@y.org)');
     const links = [...root.querySelectorAll('a')];
@@ -158,6 +162,12 @@ describe('formulas', () => {
     expect(formulas('text\n$$\nx\n$$\ntext')).toEqual(['x']);
     expect(formulas('- a\n  $$\n  x\n  $$\n\n> \\[\n> y\n> \\]')).toEqual(['x', 'y']);
     expect(formulas('the $n$th and $x$-axis, ($y$), $5$')).toEqual(['n', 'x', 'y', '5']);
+  });
+
+  it('ends a paragraph for a formula, but not in the middle of one', () => {
+    expect(formulas('It is $$\nx\n$$')).toEqual(['x']);
+    expect(formulas('It is\n$$x$$\nso')).toEqual(['x']);
+    expect(dom('a\n$$ b\nc').querySelectorAll('p')).toHaveLength(1);
   });
 
   it.each([
