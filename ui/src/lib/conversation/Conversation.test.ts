@@ -210,6 +210,40 @@ describe('scrolling', () => {
   });
 });
 
+describe('the focus', () => {
+  it('stays on the arrow when another version takes a turn’s place', async () => {
+    const branch = (index: number) => ({ siblings: [2, 3, 4], index });
+    const { user, rerender } = await show([aTurn(), anAnswer({ id: 2, branch: branch(0) })]);
+    await user.tab();
+    screen.getByRole('button', { name: 'Next version' }).focus();
+    await user.keyboard('{Enter}');
+    await rerender({ turns: [aTurn(), anAnswer({ id: 3, branch: branch(1) })] });
+    await settle();
+    const arrow = screen.getByRole('button', { name: 'Next version' });
+    expect(arrow.closest('article')).toHaveAttribute('data-turn', '3');
+    expect(arrow).toHaveFocus();
+  });
+
+  it('stays in the conversation when the button is gone', async () => {
+    const { user, rerender, list } = await show([aTurn(), anAnswer({ id: 2 })]);
+    screen.getByRole('button', { name: 'Regenerate' }).focus();
+    await user.keyboard('{Enter}');
+    await rerender({ turns: [aTurn(), anAnswer({ id: 3, text: '', state: 'writing' })] });
+    await settle();
+    expect(list()).toHaveFocus();
+  });
+
+  it('is not taken from where the person put it meanwhile', async () => {
+    const { user, rerender } = await show([aTurn(), anAnswer({ id: 2 })]);
+    screen.getByRole('button', { name: 'Regenerate' }).focus();
+    await user.keyboard('{Enter}');
+    await user.click(document.body);
+    await rerender({ turns: [aTurn(), anAnswer({ id: 3, text: '', state: 'writing' })] });
+    await settle();
+    expect(document.body).toHaveFocus();
+  });
+});
+
 describe('editing', () => {
   it('keeps what was typed while more is written, and asks anew by Enter', async () => {
     const turns = [aTurn({ text: 'Why?' }), anAnswer()];

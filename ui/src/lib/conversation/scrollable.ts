@@ -1,13 +1,14 @@
 // Makes what is wider than its place reachable by keyboard, and only that: a table that fits is no stop for Tab.
 import type { Attachment } from 'svelte/attachments';
 
-/** Marks one element (with its name in `data-label`) as a scrollable region, or takes the mark away. */
+/** Marks one element (with its name in `data-label`) as scrollable, or takes the mark away. */
 export function markIfScrollable(element: HTMLElement): void {
   const overflows = element.scrollWidth > element.clientWidth + 1;
   if (overflows === element.hasAttribute('tabindex')) return;
   if (overflows) {
     element.tabIndex = 0;
-    element.setAttribute('role', 'region');
+    // A group, not a region: a landmark for every wide table would drown those of the page.
+    element.setAttribute('role', 'group');
     element.setAttribute('aria-label', element.dataset['label'] ?? '');
   } else {
     element.removeAttribute('tabindex');

@@ -8,6 +8,8 @@ export const metricsOf = (element: HTMLElement): Metrics => ({
   viewport: element.clientHeight,
 });
 
+const RELEASES = ['pointerup', 'touchend', 'touchcancel', 'dragend', 'blur'] as const;
+
 /** Whether the person asked for less motion. */
 export const prefersReducedMotion = (): boolean =>
   typeof matchMedia === 'function' && matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -30,27 +32,29 @@ export function followGestures(
     const onKey = (event: KeyboardEvent): void => {
       if (movesUp(event)) handle({ kind: 'wantsUp' });
     };
-    const onDown = (): void => handle({ kind: 'held' });
-    // Released outside of the element as well, and when the system takes the pointer for scrolling.
+    const onPointerDown = ({ button }: PointerEvent): void => {
+      // Another button opens a menu, which may keep its release to itself.
+      if (button === 0) handle({ kind: 'held' });
+    };
+    const onTouch = (): void => handle({ kind: 'held' });
+    // Wherever it is released. A drag ends without `pointerup`.
     const onUp = (): void => {
       handle({ kind: 'released' });
       onResize();
     };
     element.addEventListener('wheel', onWheel, { passive: true });
     element.addEventListener('keydown', onKey);
-    element.addEventListener('pointerdown', onDown);
-    element.addEventListener('touchstart', onDown, { passive: true });
-    for (const name of ['pointerup', 'touchend', 'touchcancel', 'blur'] as const)
-      window.addEventListener(name, onUp);
+    element.addEventListener('pointerdown', onPointerDown);
+    element.addEventListener('touchstart', onTouch, { passive: true });
+    for (const name of RELEASES) window.addEventListener(name, onUp);
     const sizes = typeof ResizeObserver === 'undefined' ? null : new ResizeObserver(onResize);
     sizes?.observe(element);
     return () => {
       element.removeEventListener('wheel', onWheel);
       element.removeEventListener('keydown', onKey);
-      element.removeEventListener('pointerdown', onDown);
-      element.removeEventListener('touchstart', onDown);
-      for (const name of ['pointerup', 'touchend', 'touchcancel', 'blur'] as const)
-        window.removeEventListener(name, onUp);
+      element.removeEventListener('pointerdown', onPointerDown);
+      element.removeEventListener('touchstart', onTouch);
+      for (const name of RELEASES) window.removeEventListener(name, onUp);
       sizes?.disconnect();
     };
   };

@@ -2,6 +2,7 @@ import type { Turn } from '../bindings';
 
 /** A selection over more turns than this is not kept whole when it is scrolled out of sight. */
 const MAX_KEPT = 100;
+const NONE: readonly number[] = [];
 
 /**
  * Ids of the turns that a selection reaches over. They stay in the page, so that copying gets all of what was selected.
@@ -11,7 +12,7 @@ export function selectedTurns(
   list: HTMLElement | undefined,
   turns: readonly Turn[],
 ): readonly number[] {
-  if (selection === null || selection.isCollapsed || list === undefined) return [];
+  if (selection === null || selection.isCollapsed || list === undefined) return NONE;
   const places = [selection.anchorNode, selection.focusNode].map((node) => {
     const element = node instanceof Element ? node : node?.parentElement;
     const id = list.contains(element ?? null)
@@ -20,6 +21,6 @@ export function selectedTurns(
     return id === undefined ? -1 : turns.findIndex((turn) => turn.id === Number(id));
   });
   const [from, to] = [Math.min(...places), Math.max(...places)];
-  if (from === -1) return [];
+  if (from === -1) return NONE;
   return turns.slice(from, Math.min(to + 1, from + MAX_KEPT)).map((turn) => turn.id);
 }

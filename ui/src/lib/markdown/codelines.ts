@@ -22,6 +22,8 @@ export class CodeLines {
   readonly #open: Open;
   #info = '';
   #code = '';
+  /** Null before the first code. */
+  #growing: boolean | null = null;
   #lines: string[] = [];
   /** HTML of coloured lines, by line. */
   #coloured: string[] = [];
@@ -40,10 +42,6 @@ export class CodeLines {
     return this.#chunks;
   }
 
-  get lineCount(): number {
-    return this.#lines.length;
-  }
-
   /** Whether any line is coloured already, from when the same code was shown before. */
   get hasColours(): boolean {
     return this.#coloured.length > 0;
@@ -51,7 +49,9 @@ export class CodeLines {
 
   /** Takes the code as it is now. `growing`: its last line may not be complete. */
   update(info: string, code: string, growing: boolean): void {
+    if (info === this.#info && code === this.#code && growing === this.#growing) return;
     if (info !== this.#info || !code.startsWith(this.#code)) this.#reset();
+    this.#growing = growing;
     const firstChanged = Math.max(0, this.#lines.length - 1);
     const isNew = this.#lines.length === 0;
     this.#info = info;
