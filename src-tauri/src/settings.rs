@@ -31,7 +31,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Refuses what cannot be.
+    /// Refuses what cannot be. The page checks the same bounds while they are typed (`ui/src/lib/settings/validate.ts`).
     ///
     /// # Errors
     /// A sentence that names the setting and its bounds.
@@ -40,8 +40,8 @@ impl Settings {
         let bounds: [(&str, bool, String); 7] = [
             (
                 "temperature",
-                (0.0..=2.0).contains(&self.temperature),
-                "from 0 to 2".into(),
+                (0.0..=10.0).contains(&self.temperature),
+                "from 0 to 10".into(),
             ),
             (
                 "top p",
@@ -50,19 +50,19 @@ impl Settings {
             ),
             (
                 "repetition penalty",
-                (0.5..=2.0).contains(&self.repetition_penalty),
-                "from 0.5 to 2".into(),
+                self.repetition_penalty > 0.0 && self.repetition_penalty <= 10.0,
+                "above 0 and at most 10".into(),
             ),
             (
                 "most tokens of an answer",
-                (1..=131_072).contains(&self.max_answer_tokens),
-                "from 1 to 131072".into(),
+                (1..=1_048_576).contains(&self.max_answer_tokens),
+                "from 1 to 1,048,576".into(),
             ),
             (
                 "window",
                 self.context_tokens
-                    .is_none_or(|tokens| (512..=1_048_576).contains(&tokens)),
-                "from 512 to what the model was trained for".into(),
+                    .is_none_or(|tokens| (256..=1_048_576).contains(&tokens)),
+                "from 256 to what the model was trained for".into(),
             ),
             (
                 "threads",
@@ -73,7 +73,7 @@ impl Settings {
             (
                 "system prompt",
                 self.system_prompt.len() <= 100_000,
-                "of at most 100000 bytes".into(),
+                "of at most 100,000 bytes".into(),
             ),
         ];
         match bounds.iter().find(|(_, is_good, _)| !is_good) {

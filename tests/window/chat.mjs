@@ -1,12 +1,22 @@
 // What people do in a chat, as steps for the tests.
 
-import { By, Key, until } from './session.mjs';
+import { Key, until } from './session.mjs';
+
+/** What a reader sees of the conversation, its header and the composer. */
+export const main = (machine) => machine.text('main');
 
 /** Types into the composer without sending. */
 export async function type(machine, text) {
   const composer = await machine.role('textbox', 'Message');
   await composer.sendKeys(text);
   return composer;
+}
+
+/** Types in the place of what a field holds. */
+export async function retype(machine, field, ...keys) {
+  // Selected by the page: WebKit's driver does not let go of the modifier in a chord.
+  await machine.run('arguments[0].focus(); arguments[0].select();', field);
+  await field.sendKeys(...keys);
 }
 
 /** Puts a long text into the composer at once, as pasting does. */
@@ -28,22 +38,33 @@ export async function send(machine, text) {
   await composer.sendKeys(Key.ENTER);
 }
 
-/** The answers on the page, as what a reader sees of their text. */
-export function answers(machine) {
-  return machine.run(
+const turns = (machine, label, text) =>
+  machine.run(
     `return [...document.querySelectorAll('article')]
-       .filter((article) => article.getAttribute('aria-label') === 'Reprise')
-       .map((article) => (article.querySelector('.md')?.innerText ?? '').trim());`,
+       .filter((article) => article.getAttribute('aria-label') === arguments[0])
+       .map((article) => article.querySelector(arguments[1])?.innerText.trim() ?? '');`,
+    label,
+    text,
   );
+
+/** The answers on the page, as a reader sees their text. */
+export const answers = (machine) => turns(machine, 'Reprise', '.md');
+
+/** The questions on the page. */
+export const questions = (machine) => turns(machine, 'You', '[data-plain]');
+
+/** Whether an answer is being made in the chat that is open. */
+export const isBusy = async (machine) => Boolean(await machine.byRole('button', 'Stop the answer'));
+
+/** Stops the answer with the button. */
+export async function stop(machine) {
+  await machine.click('button', 'Stop the answer');
+  await until(async () => !(await isBusy(machine)), 'the answer to stop');
 }
 
 /** Waits until nothing is being written any more. */
-export function untilFinished(machine) {
-  return until(
-    async () => !(await machine.byRole('button', 'Stop the answer')) && (await machine.byRole('button', 'Send')),
-    'the answer to end',
-  );
-}
+export const untilFinished = (machine) =>
+  until(async () => !(await isBusy(machine)) && (await machine.byRole('button', 'Send')), 'the answer to end');
 
 /** Waits until the text of the last answer is longer than `length`, and gives it. */
 export function untilLonger(machine, length) {
@@ -55,31 +76,62 @@ export function untilLonger(machine, length) {
 
 /** Asks and waits for the whole answer. */
 export async function ask(machine, text) {
+  const before = (await questions(machine)).length;
   await send(machine, text);
-  await until(() => machine.byRole('button', 'Stop the answer'), 'the answer to begin');
+  await until(async () => (await questions(machine)).length > before, 'the question in the chat');
   await untilFinished(machine);
   return (await answers(machine)).at(-1);
+}
+
+/** Begins a chat with the keyboard. */
+export async function newChat(machine) {
+  await machine.mod('n');
+  await until(async () => (await questions(machine)).length === 0, 'an empty chat');
+}
+
+export async function openSettings(machine, section) {
+  await machine.mod(',');
+  await machine.role('dialog', 'Settings');
+  if (section) await machine.click('tab', section);
+}
+
+export async function closeDialog(machine) {
+  await machine.press(Key.ESCAPE);
+  await until(async () => !(await machine.byRole('dialog')), 'the dialog to close');
 }
 
 /** Settings as a person changes them, so that answers are short and quick. */
 export async function answerAtMost(machine, tokens) {
   await openSettings(machine, 'Answers');
   const field = await machine.role('textbox', 'Longest answer');
-  await field.sendKeys(Key.chord(Key.CONTROL, 'a'), String(tokens), Key.TAB);
-  await machine.press(Key.ESCAPE);
-  await until(async () => !(await machine.byRole('dialog')), 'the settings to close');
+  await retype(machine, field, String(tokens), Key.TAB);
+  await closeDialog(machine);
 }
 
-export async function openSettings(machine, section) {
-  await machine.mod(',');
-  await machine.role('dialog', 'Settings');
-  if (section) await (await machine.role('tab', section)).click();
+/** The titles in the sidebar, from top to bottom. */
+export const titles = (machine) =>
+  machine.run(
+    `return [...document.querySelectorAll('nav button[data-chat]')].map((row) => row.querySelector('.truncate').innerText);`,
+  );
+
+/** Opens a chat of the sidebar. */
+export async function openChat(machine, title) {
+  await machine.run(
+    `[...document.querySelectorAll('nav button[data-chat]')]
+       .find((row) => row.querySelector('.truncate').innerText === arguments[0]).click();`,
+    title,
+  );
+  await until(async () => (await questions(machine)).length > 0, `the chat ${title}`);
 }
 
-/** The titles in the sidebar. */
-export async function titles(machine) {
-  const rows = await machine.all('nav button[data-chat]');
-  return Promise.all(rows.map((row) => row.getText()));
+/** Opens a chat's menu in the sidebar and chooses from it. */
+export async function chooseFromMenu(machine, title, item) {
+  await machine.click('button', `Options of “${title}”`);
+  await machine.click('menuitem', item);
 }
 
-export { By };
+/** The title of the chat that is open. */
+export const openTitle = (machine) =>
+  machine.run(
+    `return document.querySelector('nav button[data-chat][aria-current=page] .truncate')?.innerText;`,
+  );

@@ -8,6 +8,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRequire } from 'node:module';
+import { test as runTest } from 'node:test';
 import { Builder, By, Capabilities, Key } from 'selenium-webdriver';
 
 export { By, Key };
@@ -20,7 +21,7 @@ mkdirSync(pictures, { recursive: true });
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Longer than anything takes on a loaded machine; a test that waits this long has failed. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = Number(process.env.REPRISE_PATIENCE_MS ?? 60_000);
 
 function required(name) {
   const value = process.env[name];
@@ -51,6 +52,21 @@ export async function until(question, what, patience = PATIENCE_MS) {
     if (Date.now() > end) throw new Error(`waited ${patience / 1000} s for ${what}`, { cause: last });
     await new Promise((wake) => setTimeout(wake, 50));
   }
+}
+
+/** `test` that keeps a picture of what the window showed when a test failed; `machine` gives the machine. */
+export function testOf(machine) {
+  return (name, body) =>
+    runTest(name, async () => {
+      try {
+        await body();
+      } catch (error) {
+        await machine()
+          ?.picture(`failed-${name.replace(/[^a-z0-9]+/gi, '-').slice(0, 50)}`)
+          .catch(() => {}); // the window may be gone; the error below is the one that counts
+        throw error;
+      }
+    });
 }
 
 /** A person's machine: a data folder that outlives the program's runs, a driver, and at most one window. */
@@ -141,8 +157,13 @@ export class Machine {
     return this.driver.executeScript(script, ...values);
   }
 
-  /** The first visible element of this role whose accessible name is (or matches) `name`. */
+  /** The first visible element of this role whose accessible name is (or matches) `name`; undefined when none is. */
   async byRole(role, name) {
+    return (await this.allByRole(role, name))[0];
+  }
+
+  /** All of them, in the page's order. */
+  async allByRole(role, name) {
     const candidates = {
       button: 'button, [role=button]',
       link: 'a[href]',
@@ -150,6 +171,7 @@ export class Machine {
       dialog: '[role=dialog], [role=alertdialog], dialog[open]',
       menuitem: '[role=menuitem]',
       option: '[role=option]',
+      label: 'label',
       heading: 'h1, h2, h3',
       article: 'article',
       progressbar: 'progress, [role=progressbar]',
@@ -164,8 +186,8 @@ export class Machine {
          : (label) => new RegExp(name.pattern, name.flags).test(label);
        axe.setup(document);
        try {
-         return [...document.querySelectorAll(selector)].find((element) =>
-           isShown(element) && fits(axe.commons.text.accessibleText(element).replace(/\\s+/g, ' ').trim())) ?? null;
+         return [...document.querySelectorAll(selector)].filter((element) =>
+           isShown(element) && fits(axe.commons.text.accessibleText(element).replace(/\\s+/g, ' ').trim()));
        } finally {
          axe.teardown();
        }`,
@@ -184,13 +206,18 @@ export class Machine {
     return until(() => this.byRole(role, name), `a ${role} named ${name}`);
   }
 
+  /** Waits for the last of them. */
+  last(role, name) {
+    return until(async () => (await this.allByRole(role, name)).at(-1), `a ${role} named ${name}`);
+  }
+
   async click(role, name) {
     const element = await this.role(role, name);
     await element.click();
     return element;
   }
 
-  /** Presses keys where the focus is; `Key.chord` makes shortcuts. */
+  /** Presses keys where the focus is. */
   async press(...keys) {
     await this.driver
       .actions()
@@ -201,6 +228,16 @@ export class Machine {
   /** Presses a key with the system's modifier. */
   async mod(key) {
     await this.driver.actions().keyDown(Key.CONTROL).sendKeys(key).keyUp(Key.CONTROL).perform();
+  }
+
+  /** Makes the page about so many CSS pixels wide: the smallest window, enlarged as a person does with Ctrl and +. */
+  async zoomTo(width) {
+    await this.driver.manage().window().setRect({ x: 0, y: 0, width: 720, height: 1000 });
+    await until(async () => {
+      if ((await this.run('return innerWidth')) <= width) return true;
+      await this.mod('+');
+      return false;
+    }, `a page ${width} px wide`);
   }
 
   async text(css = 'body') {

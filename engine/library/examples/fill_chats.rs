@@ -1,5 +1,5 @@
 //! Fills a store with one long chat, to see how the window does with it: `fill_chats FILE TURNS`. Every answer has what
-//! answers have: paragraphs, lists, code, tables, formulas.
+//! answers have: paragraphs, lists, code, tables, formulas. The last one has what must be shown with care.
 
 use std::env;
 use std::error::Error;
@@ -21,9 +21,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         store.finish_answer(answer.id, TurnState::Done, None, None)?;
         last = Some(answer.id);
     }
+    let question = store.add_user_turn(chat, last, "And what needs care?")?;
+    let answer = store.begin_answer(question.id, "an example")?;
+    store.append_piece(answer.id, CARE)?;
+    store.finish_answer(answer.id, TurnState::Done, None, None)?;
     store.rename_chat(chat, "A long chat")?;
     Ok(())
 }
+
+/// Emphasis in Chinese, a text from right to left, markup that must stay text, links, a picture, prices.
+const CARE: &str = "**中文。**后面还有字。\n\nشالوم: المنارة برج.\n\n<b onclick=\"alert(1)\">raw</b><script>document.title='taken'</script>\n\n\
+[a link](https://example.org/page) and [a trap](javascript:alert(1)) and ![a picture](https://example.org/p.png)\n\n\
+It costs $5 and not $10. The area is $\\pi r^2$.\n\n```rust\nfn main() {\n    println!(\"hello\");\n}\n```\n";
 
 fn text(number: usize) -> String {
     let paragraph = "A lighthouse is a tower with a light at its top that shows ships the way. ".repeat(4);

@@ -80,7 +80,7 @@ export class AppState {
     this.list = $state.raw(sortList(start.list));
     this.model = $state.raw(start.model);
     this.chat = $state.raw(null);
-    this.answers = $state.raw(new Map(start.phases.map(({ turn, phase }) => [turn, { chat: null, phase }])));
+    this.answers = $state.raw(new Map(start.phases.map(({ chat, turn, phase }) => [turn, { chat, phase }])));
     this.settings = new SettingsState(start.settings);
     this.drafts = new Drafts((error) => this.toasts.error(strings.errors.draft(api.messageOf(error))));
     this.#newChatDraft = start.newChatDraft;

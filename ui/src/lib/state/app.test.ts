@@ -85,7 +85,7 @@ describe('an answer under way', () => {
     resetApi();
     const start: Partial<Start> = {
       list: { chats: [summary()], folders: [] },
-      phases: [{ turn: 2, phase: { at: 'writing' } }],
+      phases: [{ chat: 1, turn: 2, phase: { at: 'writing' } }],
     };
     resetApi(start);
     api.openChat.mockResolvedValue(chatOf([asked, answerOf('Be')]));
