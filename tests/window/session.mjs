@@ -217,6 +217,13 @@ export class Machine {
     return element;
   }
 
+  /** Chooses it with the keyboard. */
+  async enter(role, name) {
+    const element = await this.role(role, name);
+    await this.run('arguments[0].focus()', element);
+    await this.press(Key.ENTER);
+  }
+
   /** Presses keys where the focus is. */
   async press(...keys) {
     await this.driver
