@@ -97,6 +97,8 @@ export const conversationStrings = {
   stopAnswer: 'Stop the answer',
   sendWhileBusy: 'You can send this once the answer is finished or stopped.',
   draftTokens: (tokens: number): string => counted(tokens, 'token', 'tokens'),
+  longText: (characters: number): string => `Long text, ${counted(characters, 'character', 'characters')}`,
+  removeLongText: 'Remove the long text',
   noFiles: 'Files cannot be attached yet. You can paste their text instead.',
   dismiss: 'Dismiss',
 };

@@ -2,6 +2,7 @@ import { createEvent, fireEvent, render, screen } from '@testing-library/svelte'
 import userEvent from '@testing-library/user-event';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import Composer from './Composer.svelte';
+import { directionOf } from './long-draft';
 
 function setUp(
   over: { draft?: string; busy?: boolean; tokenCount?: number | null; disabledReason?: string | null } = {},
@@ -139,11 +140,11 @@ describe('the field', () => {
     expect(field.style).toMatchObject({ height: '24px', overflowY: 'hidden' });
   });
 
-  it('does not measure a text of a megabyte', async () => {
+  it('does not measure a text that is surely too long', async () => {
     const measure = vi.spyOn(HTMLTextAreaElement.prototype, 'scrollHeight', 'get').mockReturnValue(24);
     const { field, rerender } = setUp();
     measure.mockClear();
-    await rerender({ draft: 'a'.repeat(1_000_000) });
+    await rerender({ draft: 'a'.repeat(30_000) });
     expect(measure).not.toHaveBeenCalled();
     expect(field.style.height).toBe('240px');
   });
@@ -161,6 +162,61 @@ describe('the field', () => {
     expect(screen.getByText('1 token')).toBeInTheDocument();
     await rerender({ tokenCount: null });
     expect(screen.queryByText(/token/)).toBeNull();
+  });
+});
+
+describe('a very long text', () => {
+  const long = 'word '.repeat(200_000);
+  const paste = (field: HTMLElement, text: string) => {
+    const clipboardData = {
+      types: ['text/plain'],
+      files: [],
+      getData: () => text,
+    } as unknown as DataTransfer;
+    return fireEvent.paste(field, { clipboardData });
+  };
+
+  it('that is pasted stays out of the field, and is sent with what is typed', async () => {
+    const { field, user, onSend, onDraft } = setUp();
+    await user.type(field, 'Sum this up:');
+    expect(await paste(field, long)).toBe(false);
+    expect(field).toHaveValue('Sum this up:');
+    expect(screen.getByText('Long text, 1,000,000 characters')).toBeInTheDocument();
+    expect(onDraft).toHaveBeenLastCalledWith(`Sum this up:\n\n${long}`);
+    await user.type(field, '{Enter}');
+    expect(onSend).toHaveBeenCalledExactlyOnceWith(`Sum this up:\n\n${long}`);
+    expect(screen.queryByText(/Long text/)).toBeNull();
+  });
+
+  it('can be taken away again', async () => {
+    const { field, user, onDraft } = setUp({ draft: 'kept' });
+    await paste(field, long);
+    await user.click(screen.getByRole('button', { name: 'Remove the long text' }));
+    expect(onDraft).toHaveBeenLastCalledWith('kept');
+    expect(field).toHaveValue('kept');
+    expect(field).toHaveFocus();
+  });
+
+  it('that is the draft of another chat is folded too', async () => {
+    const { field, rerender } = setUp({ draft: 'short' });
+    await rerender({ draft: long });
+    expect(field).toHaveValue('');
+    expect(screen.getByText('Long text, 1,000,000 characters')).toBeInTheDocument();
+    await rerender({ draft: 'short' });
+    expect(field).toHaveValue('short');
+    expect(screen.queryByText(/Long text/)).toBeNull();
+  });
+
+  it('that is not so long goes into the field', async () => {
+    const { field } = setUp();
+    expect(await paste(field, 'a'.repeat(50_000))).toBe(true);
+    expect(screen.queryByText(/Long text/)).toBeNull();
+  });
+
+  it('has the direction of its first letter', () => {
+    expect(directionOf('שלום')).toBe('auto');
+    expect(directionOf('1. ' + 'שלום '.repeat(2_000))).toBe('rtl');
+    expect(directionOf('1. ' + 'word '.repeat(2_000))).toBe('ltr');
   });
 });
 
