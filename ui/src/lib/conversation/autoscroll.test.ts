@@ -65,6 +65,17 @@ describe('following the end', () => {
     expect(run(atEnd, { kind: 'scrolled', metrics: taller }).following).toBe(true);
   });
 
+  it('does not let go when content and window shrink in one moment', () => {
+    // The position was pushed up by the content, then the window (a taller composer) took some of what is seen.
+    const shrunk = { top: 1200, height: 1700, viewport: 460 };
+    const state = run(atEnd, { kind: 'scrolled', metrics: shrunk });
+    expect(shouldScroll(state)).toBe(true);
+  });
+
+  it('lets go when the person scrolls up further than the content shrinks', () => {
+    expect(run(atEnd, { kind: 'scrolled', metrics: at(50, 1700) }).following).toBe(false);
+  });
+
   it('does not let go for a rounding of the position', () => {
     expect(run(atEnd, { kind: 'scrolled', metrics: at(0.6) }).following).toBe(true);
   });

@@ -76,10 +76,11 @@ export const offersEnd = (state: Autoscroll): boolean =>
   !state.following && distanceToEnd(state.metrics) > NEAR_END_PX;
 
 function followsAfter(state: Autoscroll, now: Metrics): boolean {
-  const moved = now.top - state.metrics.top;
-  // Content that shrinks (or a window that grows) also moves the position up, but not away from the end.
-  const awayFromEnd = distanceToEnd(now) - distanceToEnd(state.metrics);
-  if (moved < -NOISE_PX && awayFromEnd > NOISE_PX) return false;
+  const before = state.metrics;
+  const moved = now.top - before.top;
+  // Content that shrinks and a window that grows push the position up as well; the person did the rest.
+  const pushed = Math.max(0, before.height - now.height) + Math.max(0, now.viewport - before.viewport);
+  if (-moved > pushed + NOISE_PX) return false;
   if (moved > 0 && distanceToEnd(now) <= NEAR_END_PX) return true;
   return state.following;
 }

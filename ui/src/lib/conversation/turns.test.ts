@@ -187,8 +187,8 @@ describe('a message', () => {
 
   it('of many short lines is folded too', () => {
     message({ text: Array.from({ length: 100 }, (_, line) => `line ${line}`).join('\n') });
-    expect(screen.getByText(/line 29/)).toBeInTheDocument();
-    expect(screen.queryByText(/line 31/)).toBeNull();
+    expect(screen.getByText(/line 19/)).toBeInTheDocument();
+    expect(screen.queryByText(/line 21/)).toBeNull();
   });
 
   it('can be edited, but not while an answer is written', async () => {
