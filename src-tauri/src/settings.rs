@@ -1,6 +1,7 @@
 //! What the person chose: defaults, bounds, and what the engine makes of it.
 
 use reprise_engine::{GenerateOptions, LoadOptions, SamplingOptions};
+use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE};
 use reprise_library::converse::Instructions;
 
 use crate::types::{Failure, Settings, Theme};
@@ -12,7 +13,6 @@ const MIN_P: f32 = 0.05;
 const REPETITION_WINDOW_TOKENS: usize = 64;
 
 impl Default for Settings {
-    /// Lively answers without the loops that small models fall into.
     fn default() -> Settings {
         Settings {
             theme: Theme::System,
@@ -20,9 +20,9 @@ impl Default for Settings {
             model: None,
             context_tokens: None,
             threads: None,
-            temperature: 0.7,
+            temperature: CHAT_TEMPERATURE,
             top_p: 0.95,
-            repetition_penalty: 1.1,
+            repetition_penalty: CHAT_REPETITION_PENALTY,
             max_answer_tokens: 1024,
             sidebar_open: true,
             panel_open: true,

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use reprise_engine::StopReason;
+use reprise_library::assistant::Message;
 use reprise_library::models::Shelf;
 use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
 use reprise_model::template::Role;
@@ -10,7 +11,7 @@ use reprise_model::template::Role;
 use crate::arguments::{AskArguments, SamplingDefaults};
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, footer, note};
-use crate::session::{Message, Session};
+use crate::session::Session;
 
 /// Without --passages-tokens no more is used: small models lose the thread, and reading takes its time.
 const PASSAGES_TOKENS: usize = 3000;

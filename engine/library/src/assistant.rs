@@ -13,6 +13,12 @@ use reprise_engine::{
 use reprise_model::template::{ChatTemplate, PartedMessage, Role, TemplateError, TemplateOptions};
 use reprise_model::tokenizer::{Specials, Tokenizer};
 
+/// What chats are sampled with where a person chose nothing: lively enough for talk, and cool enough that small models
+/// stay with the facts they know (at 0.7 and 1.1 the default model misses the capital of France).
+pub const CHAT_TEMPERATURE: f32 = 0.3;
+/// As [`CHAT_TEMPERATURE`]: enough that a loop is left, and little enough that an answer may use the question's words.
+pub const CHAT_REPETITION_PENALTY: f32 = 1.05;
+
 /// Tokens a title may have.
 const TITLE_TOKENS: usize = 16;
 /// Characters of a question that a title is made from: its beginning says what it is about.

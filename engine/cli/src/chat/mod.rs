@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reprise_engine::{Answer, GenerateOptions};
+use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE};
 use reprise_library::models::Shelf;
 
 use crate::arguments::{ChatArguments, SamplingDefaults};
@@ -20,10 +21,9 @@ use command::{Command, HELP};
 use conversation::Conversation;
 use input::{Input, Read};
 
-/// Lively, and without the loops that small models fall into.
 const DEFAULTS: SamplingDefaults = SamplingDefaults {
-    temperature: 0.7,
-    repetition_penalty: 1.1,
+    temperature: CHAT_TEMPERATURE,
+    repetition_penalty: CHAT_REPETITION_PENALTY,
 };
 
 pub fn run(arguments: &ChatArguments) -> Outcome {
