@@ -38,6 +38,14 @@ class SetUp(unittest.TestCase):
         env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home), "REPRISE_MODELS": models, **environment}
         return subprocess.run([str(RUN), "set-up"], capture_output=True, text=True, env=env, check=False, timeout=60)
 
+    def test_without_a_display_the_way_to_the_terminal_is_said_and_nothing_is_set_up(self):
+        env = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(self.home)}
+        done = subprocess.run([str(RUN)], capture_output=True, text=True, env=env, check=False, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no display", done.stderr)
+        self.assertIn("./run chat", done.stderr)
+        self.assertFalse((self.home / "apt").exists())
+
     def test_with_everything_in_place_nothing_is_installed(self):
         self.rust("1.95.0")
         done = self.set_up()

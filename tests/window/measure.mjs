@@ -1,0 +1,133 @@
+// Measures the window, apart from the tests: first paint, opening and scrolling a chat of a thousand turns, how long the
+// page is busy at a stretch while an answer streams into it, memory.
+//
+//   tests/window/run --measure        with REPRISE_APP=target/release/reprise-app, or the program of the tests
+
+import { spawnSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { answerAtMost, main, openChat, send, stop, untilLonger } from './chat.mjs';
+import { Machine, until } from './session.mjs';
+
+const TURNS = 1000;
+const STREAM_SECONDS = 20;
+
+/** Installs a probe that notes how long the page's thread is taken at a stretch: one task asks for the next at once. */
+const PROBE = `
+  window.probe = { gaps: [], frames: [], running: true };
+  const channel = new MessageChannel();
+  let last = performance.now();
+  channel.port1.onmessage = () => {
+    const now = performance.now();
+    probe.gaps.push(now - last);
+    last = now;
+    if (probe.running) setTimeout(() => { last = performance.now(); channel.port2.postMessage(0); }, 0);
+  };
+  channel.port2.postMessage(0);
+  let frame = performance.now();
+  const tick = () => {
+    const now = performance.now();
+    probe.frames.push(now - frame);
+    frame = now;
+    if (probe.running) requestAnimationFrame(tick);
+  };
+  requestAnimationFrame(tick);`;
+
+const rank = (values, share) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
+const ms = (value) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+
+/** When a process began, in ms since 1970. */
+function beginOf(pid) {
+  const ticks = Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[19]);
+  const boot = Number(/btime (\d+)/.exec(readFileSync('/proc/stat', 'utf8'))[1]);
+  return boot * 1000 + ticks * 10;
+}
+
+/** Resident and proportional memory of the program and its web processes, in MB. */
+function memory(pid) {
+  const children = (parent) =>
+    readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .filter((name) => {
+        try {
+          return Number(readFileSync(`/proc/${name}/stat`, 'utf8').split(') ')[1].split(' ')[1]) === parent;
+        } catch {
+          return false; // it has ended
+        }
+      })
+      .map(Number);
+  const family = (root) => [root, ...children(root).flatMap(family)];
+  return family(pid).map((process) => {
+    const status = readFileSync(`/proc/${process}/status`, 'utf8');
+    const rollup = readFileSync(`/proc/${process}/smaps_rollup`, 'utf8');
+    return {
+      name: /Name:\s+(.*)/.exec(status)[1],
+      rss: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1000,
+      pss: Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1] ?? 0) / 1000,
+    };
+  });
+}
+
+function tell(title, gaps) {
+  const long = gaps.filter((gap) => gap > 50).length;
+  console.log(
+    `${title}: median ${ms(rank(gaps, 0.5))}, 99 % ${ms(rank(gaps, 0.99))}, longest ${ms(Math.max(...gaps))}, ${long} of ${gaps.length} over 50 ms`,
+  );
+}
+
+const machine = await Machine.begin();
+try {
+  const filled = spawnSync(process.env.REPRISE_FILL_CHATS, [`${machine.home}/data/chats.sqlite`, String(TURNS)]);
+  if (filled.status !== 0) throw new Error(String(filled.stderr));
+
+  const paints = [];
+  for (let round = 0; round < 3; round += 1) {
+    await machine.open();
+    await until(async () => /is ready/.test(await main(machine)), 'the model');
+    const paint = await machine.run(
+      'return performance.timeOrigin + performance.getEntriesByName("first-contentful-paint")[0].startTime',
+    );
+    paints.push(paint - beginOf(machine.pid()));
+    if (round < 2) await machine.close();
+  }
+  console.log(`first paint after the program's start: ${paints.map(ms).join(', ')}`);
+  console.log('memory, model loaded:', memory(machine.pid()));
+
+  const opened = await machine.driver.executeAsyncScript(`
+    const done = arguments[0];
+    const begin = performance.now();
+    document.querySelector('nav button[data-chat]').click();
+    const look = () => document.querySelectorAll('article .md').length > 0
+      ? requestAnimationFrame(() => setTimeout(() => done(performance.now() - begin)))
+      : requestAnimationFrame(look);
+    look();`);
+  console.log(`a chat of ${TURNS} turns opened in ${ms(opened)}`);
+
+  await machine.run(PROBE);
+  await machine.driver.executeAsyncScript(`
+    const done = arguments[0];
+    const view = document.querySelector('.conversation .viewport');
+    let step = 0;
+    const scroll = () => { view.scrollBy(0, step < 300 ? -60 : 60); step += 1; step < 600 ? requestAnimationFrame(scroll) : done(); };
+    scroll();`);
+  const scrolled = await machine.run('probe.running = false; return probe');
+  tell('scrolling, tasks', scrolled.gaps);
+  tell('scrolling, frames', scrolled.frames);
+  await machine.click('button', 'Jump to the latest');
+
+  await answerAtMost(machine, 4000);
+  await send(machine, 'Write a very long story about a lighthouse keeper. Tell every day of the year in detail.');
+  await untilLonger(machine, 20);
+  await machine.run(PROBE);
+  const before = (await untilLonger(machine, 0)).length;
+  await new Promise((wake) => setTimeout(wake, STREAM_SECONDS * 1000));
+  const streamed = await machine.run('probe.running = false; return probe');
+  const after = (await untilLonger(machine, 0)).length;
+  console.log(`streamed ${((after - before) / STREAM_SECONDS).toFixed(0)} characters/s`);
+  tell('streaming, tasks', streamed.gaps);
+  tell('streaming, frames', streamed.frames);
+  await stop(machine).catch(() => {}); // it may have ended by itself
+  console.log(/[\d.]+ tokens\/s/.exec(await main(machine))?.[0]);
+  console.log('memory, after all this:', memory(machine.pid()));
+} finally {
+  await machine.end();
+}
