@@ -14,7 +14,7 @@ use std::time::Duration;
 use reprise_engine::CancelToken;
 use reprise_library::assistant::{Assistant, Writer};
 use reprise_library::chats::{ChatId, ChatStore, Turn, TurnId, TurnState};
-use reprise_library::converse::{self, Progress, TokenCounts};
+use reprise_library::converse::{AnswerRequest, Progress, TokenCounts};
 
 use crate::events::Events;
 use crate::types::{AppEvent, Failure, ModelState, Phase, Settings, UnderWay};
@@ -431,17 +431,14 @@ impl Worker {
                 });
             }
         };
-        let answer = || {
-            converse::answer(
-                assistant,
-                &shared.store,
-                &loaded.counts,
-                turn,
-                &instructions,
-                cancel,
-                &mut on_progress,
-            )
+        let request = AnswerRequest {
+            store: &shared.store,
+            counts: &loaded.counts,
+            turn,
+            instructions: &instructions,
+            cancel,
         };
+        let answer = || request.answer(assistant, &mut on_progress);
         match catch_unwind(AssertUnwindSafe(answer)) {
             Ok(outcome) => Ok(outcome?),
             Err(_) => {

@@ -43,6 +43,7 @@ test('the first start shows a model that is ready, and where to begin', async ()
 
 test('an answer streams while it is written, and its figures follow', async () => {
   await answerAtMost(machine, 80);
+  await until(async () => /Kept for the answer\s+80\b/.test(await machine.text()), 'the panel to follow the setting');
   await send(machine, 'What is a lighthouse?');
   const first = await untilLonger(machine, 0);
   const second = await untilLonger(machine, first.length);

@@ -1,7 +1,7 @@
 //! One answer of a stored chat: which turns the model sees, the prompt, and the answer written to the store as it comes.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, StopReason};
@@ -178,98 +178,114 @@ pub enum ConverseError {
     },
 }
 
-/// Makes the answer `turn`, which is in the store as one being written, and ends it there, in whatever way. The error
-/// tells why an answer failed; the turn in the store tells it too, where the store can still be written.
-///
-/// # Errors
-/// See [`ConverseError`].
-pub fn answer(
-    assistant: &mut Assistant,
-    store: &ChatStore,
-    counts: &TokenCounts,
-    turn: TurnId,
-    instructions: &Instructions,
-    cancel: &CancelToken,
-    on_progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Turn, ConverseError> {
-    let outcome = try_answer(assistant, store, counts, turn, instructions, cancel, on_progress);
-    let ended = match outcome {
-        Ok((state, stats)) => store.finish_answer(turn, state, Some(&stats), None)?,
-        Err(error) => {
-            let words = error.to_string();
-            store.finish_answer(turn, TurnState::Failed, None, Some(&words))?;
-            return Err(error);
-        }
-    };
-    Ok(ended)
+/// An answer to be made.
+#[derive(Clone, Copy)]
+pub struct AnswerRequest<'a> {
+    /// The chats.
+    pub store: &'a ChatStore,
+    /// What was counted for this model before.
+    pub counts: &'a TokenCounts,
+    /// The answer; in the store it is one being written.
+    pub turn: TurnId,
+    /// How it is to be made.
+    pub instructions: &'a Instructions,
+    /// Stops it.
+    pub cancel: &'a CancelToken,
 }
 
-fn try_answer(
-    assistant: &mut Assistant,
-    store: &ChatStore,
-    counts: &TokenCounts,
-    turn: TurnId,
-    instructions: &Instructions,
-    cancel: &CancelToken,
-    on_progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<(TurnState, AnswerStats), ConverseError> {
-    let mut turns = store.path_to(turn)?;
-    let begun = turns.pop();
-    let begun_text = begun.as_ref().map_or("", |turn| turn.text.as_str());
-    let writer = std::sync::Arc::clone(assistant.writer());
-    let laid_out = layout(&writer, counts, &turns, instructions, 0);
-    let prompt = match begun_text {
-        "" => writer.prompt(&laid_out.messages)?,
-        text => writer.prompt_begun(&laid_out.messages, text)?,
-    };
-    let window = writer.info().context_tokens - 1;
-    if prompt.len() > window {
-        return Err(ConverseError::TooLong {
-            tokens: prompt.len(),
-            window,
-        });
+impl AnswerRequest<'_> {
+    /// Makes the answer and ends it in the store, in whatever way. The error tells why an answer failed; the turn in the
+    /// store tells it too, where the store can still be written.
+    ///
+    /// # Errors
+    /// See [`ConverseError`].
+    pub fn answer(
+        self,
+        assistant: &mut Assistant,
+        on_progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Turn, ConverseError> {
+        match self.try_answer(assistant, on_progress) {
+            Ok((state, stats)) => Ok(self.store.finish_answer(self.turn, state, Some(&stats), None)?),
+            Err(error) => {
+                let words = error.to_string();
+                self.store
+                    .finish_answer(self.turn, TurnState::Failed, None, Some(&words))?;
+                Err(error)
+            }
+        }
     }
 
-    let mut written = begun_text.encode_utf16().count();
-    let mut store_error = None;
-    let answer = assistant.answer(&prompt, &instructions.options, cancel, &mut |event| match event {
-        Event::Prefill {
-            done_tokens,
-            total_tokens,
-            reused_tokens,
-            elapsed,
-        } => {
-            let read = done_tokens - reused_tokens;
-            let left = (read > 0).then(|| elapsed.mul_f64((total_tokens - done_tokens) as f64 / read as f64));
-            on_progress(Progress::Reading {
+    fn try_answer(
+        self,
+        assistant: &mut Assistant,
+        on_progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<(TurnState, AnswerStats), ConverseError> {
+        let AnswerRequest {
+            store,
+            counts,
+            turn,
+            instructions,
+            cancel,
+        } = self;
+        let mut turns = store.path_to(turn)?;
+        let begun = turns.pop();
+        let begun_text = begun.as_ref().map_or("", |turn| turn.text.as_str());
+        let writer = Arc::clone(assistant.writer());
+        let laid_out = layout(&writer, counts, &turns, instructions, 0);
+        let prompt = match begun_text {
+            "" => writer.prompt(&laid_out.messages)?,
+            text => writer.prompt_begun(&laid_out.messages, text)?,
+        };
+        let window = writer.info().context_tokens - 1;
+        if prompt.len() > window {
+            return Err(ConverseError::TooLong {
+                tokens: prompt.len(),
+                window,
+            });
+        }
+
+        let mut written = begun_text.encode_utf16().count();
+        let mut store_error = None;
+        let answer = assistant.answer(&prompt, &instructions.options, cancel, &mut |event| match event {
+            Event::Prefill {
                 done_tokens,
                 total_tokens,
                 reused_tokens,
-                left,
-            });
-        }
-        Event::Text(text) => {
-            if store_error.is_some() {
-                return;
+                elapsed,
+            } => {
+                let read = done_tokens - reused_tokens;
+                let left =
+                    (read > 0).then(|| elapsed.mul_f64((total_tokens - done_tokens) as f64 / read as f64));
+                on_progress(Progress::Reading {
+                    done_tokens,
+                    total_tokens,
+                    reused_tokens,
+                    left,
+                });
             }
-            // First the disk, then the eye: what was seen is not lost.
-            match store.append_piece(turn, text) {
-                Ok(()) => {
-                    on_progress(Progress::Text { from: written, text });
-                    written += text.encode_utf16().count();
+            Event::Text(text) => {
+                if store_error.is_some() {
+                    return;
                 }
-                Err(error) => {
-                    store_error = Some(error);
-                    cancel.cancel();
+                // First the disk, then the eye: what was seen is not lost.
+                match store.append_piece(turn, text) {
+                    Ok(()) => {
+                        on_progress(Progress::Text { from: written, text });
+                        written += text.encode_utf16().count();
+                    }
+                    Err(error) => {
+                        store_error = Some(error);
+                        cancel.cancel();
+                    }
                 }
             }
+        })?;
+        if let Some(error) = store_error {
+            return Err(error.into());
         }
-    })?;
-    if let Some(error) = store_error {
-        return Err(error.into());
+        let earlier = begun.as_ref().and_then(|turn| turn.stats.as_ref());
+        Ok((state_of(&answer.stop), stats_of(&answer, assistant, earlier)))
     }
-    let earlier = begun.as_ref().and_then(|turn| turn.stats.as_ref());
-    Ok((state_of(&answer.stop), stats_of(&answer, assistant, earlier)))
 }
 
 fn state_of(stop: &StopReason) -> TurnState {

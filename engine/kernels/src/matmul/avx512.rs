@@ -1,5 +1,6 @@
-//! Tile kernels for AVX-512 VNNI: sixteen rows to a vector, one instruction for a step's multiply and add. Compiled, and
-//! held to the portable twin by the tests on a machine that has it; no such machine has run it yet.
+//! Tile kernels for AVX-512 VNNI: sixteen rows to a vector, one instruction for a step's multiply and add. Held to
+//! the portable twin by the tests on a machine that has it (run on a Xeon with AMX); its speed
+//! has not been measured.
 
 use super::{Tile, avx2};
 use crate::packed::{Family, PANEL_ROWS};

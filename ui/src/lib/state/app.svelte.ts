@@ -81,7 +81,7 @@ export class AppState {
     this.model = $state.raw(start.model);
     this.chat = $state.raw(null);
     this.answers = $state.raw(new Map(start.phases.map(({ chat, turn, phase }) => [turn, { chat, phase }])));
-    this.settings = new SettingsState(start.settings);
+    this.settings = new SettingsState(start.settings, () => this.measure());
     this.drafts = new Drafts((error) => this.toasts.error(strings.errors.draft(api.messageOf(error))));
     this.#newChatDraft = start.newChatDraft;
     this.drafts.show(null, start.newChatDraft);

@@ -8,10 +8,13 @@ export class SettingsState {
   /** Why the last change was not saved. */
   error: string | null;
   #saved: Settings;
+  readonly #onSaved: () => void;
   #queue: Promise<unknown> = Promise.resolve();
   #waiting = 0;
 
-  constructor(settings: Settings) {
+  /** `onSaved` is told after every change that was saved. */
+  constructor(settings: Settings, onSaved: () => void = () => {}) {
+    this.#onSaved = onSaved;
     this.value = $state.raw(settings);
     this.error = $state(null);
     this.#saved = settings;
@@ -30,6 +33,7 @@ export class SettingsState {
     try {
       this.#saved = await saveSettings({ ...this.#saved, ...change });
       this.error = null;
+      this.#onSaved();
       return true;
     } catch (error) {
       this.error = messageOf(error);

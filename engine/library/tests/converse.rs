@@ -1,0 +1,184 @@
+//! Answers of stored chats, made by a small model with random weights: what the model sees, what the store keeps.
+
+use std::path::Path;
+
+use reprise_engine::{CancelToken, GenerateOptions, LoadOptions, SamplingOptions};
+use reprise_library::assistant::Assistant;
+use reprise_library::chats::{ChatStore, TurnId, TurnState};
+use reprise_library::converse::{AnswerRequest, ConverseError, Instructions, Progress, TokenCounts, layout};
+
+struct Desk {
+    _folder: tempfile::TempDir,
+    store: ChatStore,
+    assistant: Assistant,
+    counts: TokenCounts,
+    instructions: Instructions,
+    cancel: CancelToken,
+}
+
+fn desk(context_tokens: usize) -> Desk {
+    let folder = tempfile::tempdir().unwrap();
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny/tiny-llama3-q4_k.gguf");
+    let options = LoadOptions {
+        threads: Some(1),
+        context_tokens: Some(context_tokens),
+    };
+    Desk {
+        store: ChatStore::open(folder.path().join("chats.sqlite")).unwrap().0,
+        _folder: folder,
+        assistant: Assistant::load(&model, &options).unwrap(),
+        counts: TokenCounts::default(),
+        instructions: Instructions {
+            system: String::new(),
+            options: GenerateOptions {
+                sampling: SamplingOptions::greedy(),
+                max_tokens: 12,
+                ..GenerateOptions::default()
+            },
+        },
+        cancel: CancelToken::default(),
+    }
+}
+
+impl Desk {
+    fn ask(&self, parent: Option<TurnId>, text: &str) -> TurnId {
+        let question = match parent {
+            None => self.store.begin_chat(text).unwrap(),
+            Some(parent) => {
+                let chat = self.store.turn(parent).unwrap().chat;
+                self.store.add_user_turn(chat, Some(parent), text).unwrap()
+            }
+        };
+        self.store.begin_answer(question.id, "tiny").unwrap().id
+    }
+
+    /// Makes an answer; what was streamed, put together by the offsets that came with it.
+    fn answer(&mut self, turn: TurnId) -> Result<(reprise_library::chats::Turn, String), ConverseError> {
+        let request = AnswerRequest {
+            store: &self.store,
+            counts: &self.counts,
+            turn,
+            instructions: &self.instructions,
+            cancel: &self.cancel,
+        };
+        let mut shown: Vec<u16> = self.store.turn(turn).unwrap().text.encode_utf16().collect();
+        let ended = request.answer(&mut self.assistant, &mut |progress| {
+            if let Progress::Text { from, text } = progress {
+                assert_eq!(from, shown.len(), "pieces follow each other without a gap");
+                shown.extend(text.encode_utf16());
+            }
+        })?;
+        Ok((ended, String::from_utf16(&shown).unwrap()))
+    }
+}
+
+#[test]
+fn an_answer_is_streamed_and_kept_the_same() {
+    let mut desk = desk(512);
+    let turn = desk.ask(None, "Good morning");
+    let (ended, shown) = desk.answer(turn).unwrap();
+    assert_eq!(ended.text, shown);
+    assert!(
+        matches!(ended.state, TurnState::Limit | TurnState::Done),
+        "{:?}",
+        ended.state
+    );
+    let stats = ended.stats.unwrap();
+    assert!(stats.prompt_tokens > 0 && stats.reused_prefix_tokens == 0 && stats.answer_tokens > 0);
+
+    let next = desk.ask(Some(turn), "And a good evening");
+    let (ended, _) = desk.answer(next).unwrap();
+    assert!(
+        ended.stats.unwrap().reused_prefix_tokens > 0,
+        "the chat's beginning is known"
+    );
+}
+
+#[test]
+fn a_stopped_answer_is_continued_where_it_ended() {
+    let mut desk = desk(512);
+    let turn = desk.ask(None, "Good morning");
+    let (first, _) = desk.answer(turn).unwrap();
+    assert_eq!(first.state, TurnState::Limit);
+    desk.store.continue_answer(turn).unwrap();
+    let (both, shown) = desk.answer(turn).unwrap();
+    assert_eq!(both.text, shown);
+    assert!(both.text.starts_with(&first.text) && both.text.len() > first.text.len());
+    let tokens = |turn: &reprise_library::chats::Turn| turn.stats.as_ref().unwrap().answer_tokens;
+    assert!(
+        tokens(&both) > tokens(&first),
+        "the figures are those of the whole answer"
+    );
+}
+
+#[test]
+fn a_cancelled_answer_ends_as_stopped_and_keeps_what_was_read() {
+    let mut desk = desk(512);
+    let turn = desk.ask(None, "Good morning");
+    desk.cancel.cancel();
+    let (ended, shown) = desk.answer(turn).unwrap();
+    assert_eq!((ended.state, shown.as_str()), (TurnState::Stopped, ""));
+}
+
+#[test]
+fn a_question_that_is_too_long_fails_with_its_size_and_the_chat_goes_on() {
+    let mut desk = desk(128);
+    let turn = desk.ask(None, &"a very long question ".repeat(200));
+    let error = desk.answer(turn).unwrap_err();
+    assert!(
+        matches!(error, ConverseError::TooLong { window: 127, .. }),
+        "{error}"
+    );
+    let ended = desk.store.turn(turn).unwrap();
+    assert_eq!(
+        (ended.state, ended.error),
+        (TurnState::Failed, Some(error.to_string()))
+    );
+    let turn = desk.ask(None, "Good morning");
+    desk.answer(turn).unwrap();
+}
+
+#[test]
+fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_joins_the_next() {
+    let mut desk = desk(256);
+    let mut last = None;
+    for number in 0..12 {
+        let turn = desk.ask(last, &format!("Question {number} about something or other"));
+        desk.answer(turn).unwrap();
+        last = Some(turn);
+    }
+    let turns = desk.store.path_to(last.unwrap()).unwrap();
+    let writer = desk.assistant.writer().clone();
+    let laid_out = layout(&writer, &desk.counts, &turns, &desk.instructions, 10);
+    assert!(laid_out.hidden_turns > 0 && laid_out.hidden_turns.is_multiple_of(2));
+    let first = laid_out.messages[0].parts.concat();
+    assert_eq!(first, turns[laid_out.hidden_turns].text);
+
+    let mut turns = turns[..2].to_vec();
+    turns[1].text.clear();
+    let mut next = turns[0].clone();
+    next.text = "Are you there?".into();
+    turns.push(next);
+    let laid_out = layout(&writer, &desk.counts, &turns, &desk.instructions, 0);
+    assert_eq!(laid_out.messages.len(), 1, "roles alternate");
+    assert!(
+        laid_out.messages[0]
+            .parts
+            .concat()
+            .ends_with("\n\nAre you there?")
+    );
+}
+
+#[test]
+fn a_title_leaves_the_chat_as_it_was() {
+    let mut desk = desk(512);
+    let turn = desk.ask(None, "Good morning");
+    desk.answer(turn).unwrap();
+    desk.assistant
+        .title("How do I bake bread?", &CancelToken::default())
+        .unwrap();
+    let next = desk.ask(Some(turn), "And a good evening");
+    let (ended, _) = desk.answer(next).unwrap();
+    let stats = ended.stats.unwrap();
+    assert!(stats.reused_prefix_tokens * 2 > stats.prompt_tokens, "{stats:?}");
+}
