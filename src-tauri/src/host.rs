@@ -511,3 +511,155 @@ fn fault(what: &str) -> String {
         "{what} failed by a fault in Reprise; your chats are safe; choose Try again to load the model anew"
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    struct Bench {
+        _folder: tempfile::TempDir,
+        store: Arc<ChatStore>,
+        host: Host,
+    }
+
+    fn bench(max_answer_tokens: usize) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(ChatStore::open(folder.path().join("chats.sqlite")).unwrap().0);
+        let settings = Settings {
+            max_answer_tokens,
+            context_tokens: Some(512),
+            threads: Some(1),
+            temperature: 0.0,
+            ..Settings::default()
+        };
+        let host = Host::start(Arc::clone(&store), Events::default(), settings).unwrap();
+        Bench {
+            _folder: folder,
+            store,
+            host,
+        }
+    }
+
+    impl Bench {
+        fn load(&self, file: &str) {
+            let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/tiny");
+            self.host.load(LoadRequest {
+                file: Ok(folder.join(file)),
+                name: None,
+                settings: self.host.settings(),
+            });
+        }
+
+        fn ask(&self, text: &str) -> TurnId {
+            let question = self.store.begin_chat(text).unwrap();
+            let answer = self.store.begin_answer(question.id, "tiny").unwrap();
+            self.host.answer(&answer);
+            answer.id
+        }
+
+        /// Waits until an answer has ended; tests that fail wait a minute for it.
+        fn ended(&self, turn: TurnId) -> Turn {
+            let patience = Instant::now() + Duration::from_secs(60);
+            loop {
+                let turn = self.store.turn(turn).unwrap();
+                if turn.state != TurnState::Writing {
+                    return turn;
+                }
+                assert!(Instant::now() < patience, "the answer does not end");
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+
+    const MODEL: &str = "tiny-llama3-q4_k.gguf";
+
+    #[test]
+    fn an_answer_asked_for_while_the_model_loads_is_made_when_it_is_there() {
+        let bench = bench(8);
+        bench.load(MODEL);
+        let turn = bench.ask("Good morning");
+        let ended = bench.ended(turn);
+        assert!(!ended.text.is_empty(), "{ended:?}");
+        assert!(bench.host.under_way().is_empty());
+        assert!(matches!(bench.host.model(), ModelState::Ready { .. }));
+    }
+
+    #[test]
+    fn answers_are_stopped_while_loading_waiting_and_running() {
+        let bench = bench(400);
+        bench.load(MODEL);
+        let turns: Vec<TurnId> = (0..3)
+            .map(|number| bench.ask(&format!("Question {number}")))
+            .collect();
+        for &turn in turns.iter().rev() {
+            bench.host.stop(turn).unwrap();
+        }
+        for turn in turns {
+            assert_eq!(bench.ended(turn).state, TurnState::Stopped);
+        }
+        let turn = bench.ask("Are you still there?");
+        bench
+            .host
+            .stop_chat(bench.store.turn(turn).unwrap().chat)
+            .unwrap();
+        assert_eq!(bench.ended(turn).state, TurnState::Stopped);
+        bench.host.stop(turn).unwrap();
+        assert_eq!(
+            bench.ended(turn).state,
+            TurnState::Stopped,
+            "stopping twice changes nothing"
+        );
+    }
+
+    #[test]
+    fn without_a_model_an_answer_tells_why_and_another_model_brings_the_next_one() {
+        let bench = bench(8);
+        bench.load("there-is-no-such.gguf");
+        let turn = bench.ask("Good morning");
+        let failed = bench.ended(turn);
+        assert_eq!(failed.state, TurnState::Failed);
+        assert!(failed.error.unwrap().contains("there-is-no-such.gguf"));
+        assert!(matches!(bench.host.model(), ModelState::Failed { .. }));
+        bench.load(MODEL);
+        let turn = bench.ask("Good morning");
+        assert!(bench.ended(turn).error.is_none());
+    }
+
+    #[test]
+    fn leaving_in_the_middle_of_an_answer_ends_it_in_the_store() {
+        let bench = bench(400);
+        bench.load(MODEL);
+        let turns = [bench.ask("Good morning"), bench.ask("Good evening")];
+        bench.host.quit();
+        for turn in turns {
+            assert_eq!(bench.store.turn(turn).unwrap().state, TurnState::Stopped);
+        }
+    }
+
+    #[test]
+    fn a_title_is_looked_for_once_and_a_persons_own_stays() {
+        let bench = bench(8);
+        bench.load(MODEL);
+        let turn = bench.ask("Good morning");
+        let chat = bench.ended(turn).chat;
+        // The next answer is made after the title's turn.
+        let other = bench.ask("Good evening");
+        bench.ended(other);
+        let third = bench.ask("Good night");
+        bench.ended(third);
+        assert_eq!(
+            bench
+                .store
+                .summary(chat)
+                .unwrap()
+                .title
+                .as_deref()
+                .map(str::is_empty),
+            Some(false)
+        );
+        bench.store.rename_chat(chat, "Mine").unwrap();
+        assert_eq!(bench.store.unnamed_question(chat).unwrap(), None);
+        assert_eq!(bench.store.summary(chat).unwrap().title.as_deref(), Some("Mine"));
+    }
+}
