@@ -5,13 +5,15 @@
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import { answerAtMost, main, openChat, send, stop, untilLonger } from './chat.mjs';
-import { Machine, until } from './session.mjs';
+import { answerAtMost, closeDialog, main, openSettings, retype, send, stop, untilLonger } from './chat.mjs';
+import { Key, Machine, until } from './session.mjs';
 
 const TURNS = 1000;
-const STREAM_SECONDS = 20;
+const STREAM_SECONDS = 10;
+/** Times the whole chat is scrolled through. */
+const ROUNDS = Number(process.env.REPRISE_MEASURE_ROUNDS ?? 3);
 
-/** Installs a probe that notes how long the page's thread is taken at a stretch: one task asks for the next at once. */
+/** Installs a probe that notes how long the page's thread is taken at a stretch: how late a message to itself comes. */
 const PROBE = `
   window.probe = { gaps: [], frames: [], running: true };
   const channel = new MessageChannel();
@@ -20,7 +22,7 @@ const PROBE = `
     const now = performance.now();
     probe.gaps.push(now - last);
     last = now;
-    if (probe.running) setTimeout(() => { last = performance.now(); channel.port2.postMessage(0); }, 0);
+    if (probe.running) setTimeout(() => { last = performance.now(); channel.port2.postMessage(0); }, 3);
   };
   channel.port2.postMessage(0);
   let frame = performance.now();
@@ -70,7 +72,7 @@ function memory(pid) {
 function tell(title, gaps) {
   const long = gaps.filter((gap) => gap > 50).length;
   console.log(
-    `${title}: median ${ms(rank(gaps, 0.5))}, 99 % ${ms(rank(gaps, 0.99))}, longest ${ms(Math.max(...gaps))}, ${long} of ${gaps.length} over 50 ms`,
+    `${title}: median ${ms(rank(gaps, 0.5))}, 99 % ${ms(rank(gaps, 0.99))}, longest ${ms(rank(gaps, 1))}, ${long} of ${gaps.length} over 50 ms`,
   );
 }
 
@@ -112,9 +114,33 @@ try {
   const scrolled = await machine.run('probe.running = false; return probe');
   tell('scrolling, tasks', scrolled.gaps);
   tell('scrolling, frames', scrolled.frames);
-  await machine.click('button', 'Jump to the latest');
+
+  // Through the whole chat and back, several times: what the page holds must not grow with every turn it has shown.
+  for (let round = 1; round <= ROUNDS; round += 1) {
+    await machine.driver.executeAsyncScript(`
+      const done = arguments[0];
+      const view = document.querySelector('.conversation .viewport');
+      let direction = -1;
+      const scroll = () => {
+        const before = view.scrollTop;
+        view.scrollBy(0, direction * 1500);
+        if (view.scrollTop !== before) return requestAnimationFrame(scroll);
+        if (direction > 0) return done();
+        direction = 1;
+        requestAnimationFrame(scroll);
+      };
+      scroll();`);
+    const page = memory(machine.pid()).find(({ name }) => name.startsWith('WebKitWebProc'));
+    const elements = await machine.run('return document.querySelectorAll("*").length');
+    console.log(`through the chat and back, ${round}: page ${page.rss.toFixed(0)} MB resident, ${elements} elements`);
+  }
 
   await answerAtMost(machine, 4000);
+  // A small window, so that the answer streams fast: the page's work is what is measured.
+  await openSettings(machine, 'Model');
+  await retype(machine, await machine.role('textbox', 'Window'), '2048', Key.TAB);
+  await closeDialog(machine);
+  await until(async () => /of 2,048 tokens/.test(await machine.text()), 'the smaller window');
   await send(machine, 'Write a very long story about a lighthouse keeper. Tell every day of the year in detail.');
   await untilLonger(machine, 20);
   await machine.run(PROBE);

@@ -104,6 +104,7 @@ export class Machine {
       .withCapabilities(capabilities)
       .usingServer(`http://127.0.0.1:${this.port}/`)
       .build();
+    await this.driver.manage().setTimeouts({ script: 300_000 });
     await this.driver.manage().window().setRect({ x: 0, y: 0, width, height });
     await until(() => this.find('main'), 'the page');
     return this;
