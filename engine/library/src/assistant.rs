@@ -274,21 +274,37 @@ impl Assistant {
     }
 }
 
-/// A title without quotes, labels and full stops; none when it is no title.
+/// A title without quotes, labels and full stops; none when it is no title. Small models answer the question instead, or
+/// begin to: what shares no word with the question, or is one word alone, says less than the question's own beginning.
 fn tidy_title(raw: &str, question: &str) -> Option<String> {
     let mut title = raw.trim();
-    for label in ["Title:", "title:", "TITLE:"] {
+    for label in ["Title:", "title:", "TITLE:", "A:", "Answer:", "Q:"] {
         title = title.strip_prefix(label).unwrap_or(title).trim();
     }
-    let marks: &[char] = &['"', '\'', '“', '”', '«', '»', '*', '#', '`', '.', ' '];
+    let marks: &[char] = &['"', '\'', '“', '”', '«', '»', '*', '#', '.', ' '];
     let title = title.trim_matches(marks);
     let words = title.split_whitespace().count();
-    let is_title = (1..=9).contains(&words)
-        && title.chars().count() <= TITLE_CHARS
-        && !title.contains('\n')
+    // Scripts without spaces between words cannot be compared by words.
+    let has_spaces = question.trim().contains(char::is_whitespace);
+    let is_title = title.chars().count() <= TITLE_CHARS
+        && !title.contains(['\n', '`', '{', '<'])
         && title.chars().any(char::is_alphabetic)
-        && title.to_lowercase() != question.trim().to_lowercase();
+        && title.to_lowercase() != question.trim().to_lowercase()
+        && (!has_spaces || ((2..=9).contains(&words) && shares_a_word(title, question)));
     is_title.then(|| title.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Whether two texts have a word of some length in common, or words with the same beginning (bake, baking).
+fn shares_a_word(one: &str, other: &str) -> bool {
+    const STEM_CHARS: usize = 3;
+    let stems = |text: &str| -> Vec<String> {
+        text.split(|c: char| !c.is_alphanumeric())
+            .filter(|word| word.chars().count() > STEM_CHARS)
+            .map(|word| word.to_lowercase().chars().take(STEM_CHARS).collect())
+            .collect()
+    };
+    let others = stems(other);
+    stems(one).iter().any(|stem| others.contains(stem))
 }
 
 #[cfg(test)]
@@ -321,7 +337,19 @@ mod tests {
         let tidy = |raw| tidy_title(raw, "How do I bake bread?");
         assert_eq!(tidy("\"Baking Bread.\""), Some("Baking Bread".into()));
         assert_eq!(tidy("Title: **Baking  bread**"), Some("Baking bread".into()));
+        assert_eq!(
+            tidy("A: Bread and how to bake it"),
+            Some("Bread and how to bake it".into())
+        );
         assert_eq!(tidy(""), None);
+        assert_eq!(tidy("python"), None);
+        assert_eq!(tidy("```bread"), None);
+        assert_eq!(
+            tidy("Lisbon, Portugal"),
+            None,
+            "it has nothing to do with the question"
+        );
+        assert_eq!(tidy_title("烤面包", "怎么在家烤面包？"), Some("烤面包".into()));
         assert_eq!(tidy("..."), None);
         assert_eq!(tidy("how do i bake bread?"), None);
         let sentence = "Baking bread is a process that takes flour, water, salt, yeast and time";
