@@ -5,6 +5,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { answerAtMost, closeDialog, main, openSettings, retype, send, stop, untilLonger } from './chat.mjs';
 import { Key, Machine, until } from './session.mjs';
 
@@ -76,6 +77,9 @@ function tell(title, gaps) {
   );
 }
 
+const processor = /model name\s*: (.*)/.exec(readFileSync('/proc/cpuinfo', 'utf8'))?.[1] ?? 'a processor without a name';
+const commit = spawnSync('git', ['describe', '--always', '--dirty', '--abbrev=10', '--exclude=*'], { encoding: 'utf8' });
+console.log(`${processor}, ${availableParallelism()} cores, ${process.env.REPRISE_APP} at ${commit.stdout.trim()}`);
 const machine = await Machine.begin();
 try {
   const filled = spawnSync(process.env.REPRISE_FILL_CHATS, [`${machine.home}/data/chats.sqlite`, String(TURNS)]);
