@@ -1,7 +1,7 @@
 //! What the commands share: the store, the engine's host, the page's events.
 
 use std::fs::{self, File, TryLockError};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -86,6 +86,36 @@ impl App {
             name: self.shelf.title(wanted),
             settings,
         });
+    }
+
+    /// Adds a model's file under a name of its own, which is its stem, with a number where the name is taken.
+    ///
+    /// # Errors
+    /// When the file is not a model that can be read, or the list cannot be written.
+    pub fn add_model(&self, path: &Path) -> Result<String, Failure> {
+        const MOST_OF_ONE_NAME: usize = 100;
+        let stem = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .to_lowercase();
+        let stem = match stem.split_whitespace().collect::<Vec<_>>().join("-") {
+            stem if stem.is_empty() => "model".to_string(),
+            stem => stem,
+        };
+        for number in 1..MOST_OF_ONE_NAME {
+            let name = match number {
+                1 => stem.clone(),
+                number => format!("{stem}-{number}"),
+            };
+            match self.shelf.add(path, Some(name)) {
+                Err(ModelsError::Taken(_)) => {}
+                added => return added.map_err(in_words_of_the_window),
+            }
+        }
+        Err(Failure::new(format!(
+            "there are too many models named {stem}; rename the file and add it again"
+        )))
     }
 
     /// The model's name, for the turns it writes.

@@ -2,13 +2,14 @@
 //! host. All run off the window's own thread.
 
 use reprise_library::chats::{
-    Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, SearchHit, Turn, TurnId,
+    Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, Role, SearchHit, Turn, TurnId,
 };
+use reprise_library::converse::{self, Coming};
+use reprise_library::folders;
 use reprise_library::models::catalogue;
-use reprise_library::{converse, folders};
 use tauri::ipc::Channel;
-use tauri::{AppHandle, State};
-use tauri_plugin_dialog::DialogExt;
+use tauri::{AppHandle, Manager, State, Wry};
+use tauri_plugin_dialog::{DialogExt, FileDialogBuilder};
 use tauri_plugin_opener::OpenerExt;
 
 use crate::app::App;
@@ -78,28 +79,31 @@ pub fn edit_turn(app: State<'_, App>, turn: TurnId, text: String) -> Outcome<Cha
 
 #[tauri::command(async)]
 pub fn regenerate(app: State<'_, App>, turn: TurnId) -> Outcome<Chat> {
-    let old = app.store.turn(turn)?;
-    let parent = old
-        .parent
-        .ok_or_else(|| Failure::new("only an answer can be made anew"))?;
-    let question = app.store.turn(parent)?;
+    let turn = app.store.turn(turn)?;
+    let question = match (turn.role, turn.parent) {
+        // A question that was left without an answer.
+        (Role::User, _) => turn,
+        (Role::Assistant, Some(parent)) => app.store.turn(parent)?,
+        (Role::Assistant, None) => return Err(Failure::new("this answer has no question; ask one")),
+    };
     begin_answer(&app, &question)
 }
 
 #[tauri::command(async)]
 pub fn continue_turn(app: State<'_, App>, turn: TurnId) -> Outcome<Chat> {
     let turn = app.store.continue_answer(turn)?;
+    let chat = app.store.chat(turn.chat);
     app.host.answer(&turn);
-    Ok(app.store.chat(turn.chat)?)
+    Ok(chat?)
 }
 
 /// An answer to this turn of the person, as a branch beside those it has.
 fn begin_answer(app: &App, question: &Turn) -> Outcome<Chat> {
     let answer = app.store.begin_answer(question.id, &app.model_name())?;
     // Read before the engine begins, so that every piece of text the page gets comes after what it shows.
-    let chat = app.store.chat(question.chat)?;
+    let chat = app.store.chat(question.chat);
     app.host.answer(&answer);
-    Ok(chat)
+    Ok(chat?)
 }
 
 #[tauri::command(async)]
@@ -165,43 +169,62 @@ pub fn search(app: State<'_, App>, query: String) -> Outcome<Vec<SearchHit>> {
     Ok(app.store.search(&query, MOST_HITS)?)
 }
 
-#[tauri::command(async)]
-pub fn export_chat(
-    handle: AppHandle,
-    app: State<'_, App>,
-    chat: ChatId,
-    format: ExportFormat,
-) -> Outcome<Option<String>> {
+#[tauri::command]
+pub async fn export_chat(handle: AppHandle, chat: ChatId, format: ExportFormat) -> Outcome<Option<String>> {
     let (name, extension) = match format {
         ExportFormat::Markdown => ("Markdown", "md"),
         ExportFormat::Json => ("JSON", "json"),
     };
-    let title = app.store.summary(chat)?.title.unwrap_or_else(|| "Chat".into());
-    let chosen = handle
-        .dialog()
-        .file()
-        .set_file_name(format!("{}.{extension}", file_stem(&title)))
-        .add_filter(name, &[extension])
-        .blocking_save_file();
-    let Some(chosen) = chosen else {
-        return Ok(None);
-    };
-    let path = chosen.into_path()?;
-    crate::files::write_whole(&path, app.store.export(chat, format)?.as_bytes())?;
-    Ok(Some(folders::shown(&path)))
+    off_the_runtime(move || {
+        let app = handle.state::<App>();
+        let title = app.store.summary(chat)?.title.unwrap_or_else(|| "Chat".into());
+        let chosen = file_dialog(&handle)
+            .set_file_name(format!("{}.{extension}", file_stem(&title)))
+            .add_filter(name, &[extension])
+            .blocking_save_file();
+        let Some(chosen) = chosen else {
+            return Ok(None);
+        };
+        let path = chosen.into_path()?;
+        crate::files::write_whole(&path, app.store.export(chat, format)?.as_bytes())?;
+        Ok(Some(folders::shown(&path)))
+    })
+    .await
+}
+
+/// A dialog that belongs to the window.
+fn file_dialog(handle: &AppHandle) -> FileDialogBuilder<Wry> {
+    let dialog = handle.dialog().file();
+    match handle.get_webview_window(crate::WINDOW) {
+        Some(window) => dialog.set_parent(&window),
+        None => dialog,
+    }
+}
+
+/// Runs what waits for a person on a thread of its own: the few that serve commands are needed for Stop.
+async fn off_the_runtime<T: Send + 'static>(
+    work: impl FnOnce() -> Outcome<T> + Send + 'static,
+) -> Outcome<T> {
+    tauri::async_runtime::spawn_blocking(work).await?
 }
 
 /// A title as a file's name: without what some system does not allow.
 fn file_stem(title: &str) -> String {
+    const LONGEST_BYTES: usize = 120;
     let is_bad =
         |c: char| c.is_control() || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
-    let stem: String = title
-        .chars()
-        .map(|c| if is_bad(c) { '-' } else { c })
-        .take(80)
-        .collect();
+    let mut stem: String = title.chars().map(|c| if is_bad(c) { '-' } else { c }).collect();
+    while stem.len() > LONGEST_BYTES {
+        stem.pop();
+    }
     let stem = stem.trim_matches([' ', '.', '-']).to_string();
-    if stem.is_empty() { "Chat".into() } else { stem }
+    // Names of devices on Windows.
+    let is_device = ["con", "nul", "prn", "aux"].contains(&stem.to_lowercase().as_str());
+    if stem.is_empty() || is_device {
+        "Chat".into()
+    } else {
+        stem
+    }
 }
 
 #[tauri::command(async)]
@@ -216,7 +239,7 @@ pub fn count_tokens(app: State<'_, App>, text: String) -> Outcome<Option<usize>>
 
 #[tauri::command(async)]
 pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> Outcome<Option<ContextUse>> {
-    let Some(loaded) = app.host.loaded() else {
+    let Some(loaded) = app.host.loaded().filter(|_| draft.len() <= LONGEST_COUNTED_BYTES) else {
         return Ok(None);
     };
     let turns = match chat {
@@ -225,16 +248,21 @@ pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> 
     };
     let instructions = app.host.settings().instructions();
     let writer = &loaded.writer;
-    let draft = writer.count(&draft);
-    let laid_out = converse::layout(writer, &loaded.counts, &turns, &instructions, draft);
+    let coming = match draft.as_str() {
+        "" => Coming::Answer,
+        text => Coming::Draft {
+            tokens: writer.count(text),
+        },
+    };
+    let laid_out = converse::layout(writer, &loaded.counts, &turns, &instructions, coming);
     let window = writer.info().context_tokens;
     let reserved_output = writer.answer_room(instructions.options.max_tokens);
-    let used = laid_out.system_tokens + laid_out.history_tokens + draft + reserved_output;
+    let used = laid_out.system_tokens + laid_out.history_tokens + laid_out.draft_tokens + reserved_output;
     Ok(Some(ContextUse {
         window,
         system: laid_out.system_tokens,
         history: laid_out.history_tokens,
-        draft,
+        draft: laid_out.draft_tokens,
         reserved_output,
         free: window.saturating_sub(used),
         hidden_turns: laid_out.hidden_turns,
@@ -275,30 +303,25 @@ pub fn list_models(app: State<'_, App>) -> Outcome<Vec<ModelChoice>> {
     Ok(choices)
 }
 
-#[tauri::command(async)]
-pub fn add_model(handle: AppHandle, app: State<'_, App>) -> Outcome<Option<ModelChoice>> {
-    let chosen = handle
-        .dialog()
-        .file()
-        .add_filter("GGUF", &["gguf"])
-        .blocking_pick_file();
-    let Some(chosen) = chosen else {
-        return Ok(None);
-    };
-    let path = chosen.into_path()?;
-    let stem = path
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .to_lowercase();
-    let name: String = stem.split_whitespace().collect::<Vec<_>>().join("-");
-    let name = app.shelf.add(&path, Some(name))?;
-    Ok(Some(ModelChoice {
-        id: name.clone(),
-        name,
-        size_bytes: path.metadata().map_or(0, |file| file.len()),
-        note: folders::shown(&path),
-    }))
+#[tauri::command]
+pub async fn add_model(handle: AppHandle) -> Outcome<Option<ModelChoice>> {
+    off_the_runtime(move || {
+        let chosen = file_dialog(&handle)
+            .add_filter("GGUF", &["gguf"])
+            .blocking_pick_file();
+        let Some(chosen) = chosen else {
+            return Ok(None);
+        };
+        let path = chosen.into_path()?;
+        let name = handle.state::<App>().add_model(&path)?;
+        Ok(Some(ModelChoice {
+            id: name.clone(),
+            name,
+            size_bytes: path.metadata().map_or(0, |file| file.len()),
+            note: folders::shown(&path),
+        }))
+    })
+    .await
 }
 
 #[tauri::command(async)]
@@ -329,6 +352,8 @@ mod tests {
         assert_eq!(file_stem("What is 1/2: a \"half\"?"), "What is 1-2- a -half");
         assert_eq!(file_stem("..."), "Chat");
         assert_eq!(file_stem("早上好"), "早上好");
-        assert_eq!(file_stem(&"a".repeat(500)).len(), 80);
+        assert_eq!(file_stem(&"a".repeat(500)).len(), 120);
+        assert!(file_stem(&"🙂".repeat(80)).len() <= 120);
+        assert_eq!(file_stem("CON"), "Chat");
     }
 }

@@ -42,17 +42,21 @@ impl Events {
         Ok(events)
     }
 
-    /// From now on this page gets the events. What waited for an earlier page is in what the new one loads.
+    /// From now on this page gets the events. What waited for an earlier page is in what the new one loads, except
+    /// notices.
     pub fn connect(&self, page: Channel<Vec<AppEvent>>) {
         let mut waiting = self.0.lock();
         waiting.page = Some(page);
-        waiting.events.clear();
+        waiting
+            .events
+            .retain(|event| matches!(event, AppEvent::Notice { .. }));
+        self.0.arrived.notify_one();
     }
 
     /// Tells the page.
     pub fn tell(&self, event: AppEvent) {
         let mut waiting = self.0.lock();
-        if waiting.page.is_some() {
+        if waiting.page.is_some() || matches!(event, AppEvent::Notice { .. }) {
             push(&mut waiting.events, event);
             self.0.arrived.notify_one();
         }
@@ -68,7 +72,7 @@ impl Hub {
     fn pass_on(&self) {
         loop {
             let mut waiting = self.lock();
-            while waiting.events.is_empty() {
+            while waiting.events.is_empty() || waiting.page.is_none() {
                 waiting = self.arrived.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             }
             let events: Vec<AppEvent> = waiting.events.drain(..).collect();

@@ -1,6 +1,5 @@
 //! Files the person asked for.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -13,18 +12,15 @@ use crate::types::Failure;
 /// # Errors
 /// A sentence that names the file.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let partial = path.with_extension("part");
+    let folder = path.parent().unwrap_or(Path::new("."));
     let write = || -> io::Result<()> {
-        let mut file = fs::File::create_new(&partial)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&partial, path)
+        let mut partial = tempfile::NamedTempFile::new_in(folder)?;
+        partial.write_all(bytes)?;
+        partial.as_file().sync_all()?;
+        partial.persist(path)?;
+        Ok(())
     };
     write().map_err(|error| {
-        if error.kind() != io::ErrorKind::AlreadyExists {
-            // Where even removing fails, the error below is the one that counts.
-            let _ = fs::remove_file(&partial);
-        }
         Failure::new(format!(
             "cannot write {}: {error}; choose another place",
             folders::shown(path)
@@ -35,6 +31,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_file_is_written_whole_and_a_bad_place_is_told() {

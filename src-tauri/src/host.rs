@@ -5,14 +5,15 @@
 //! each answer ends exactly once, whether the thread gets to it or the person stops it first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use reprise_engine::CancelToken;
-use reprise_library::assistant::{Assistant, Writer};
+use reprise_engine::{CancelToken, EngineError, LoadOptions};
+use reprise_library::assistant::{Assistant, AssistantError, Writer};
 use reprise_library::chats::{ChatId, ChatStore, Turn, TurnId, TurnState};
 use reprise_library::converse::{AnswerRequest, Progress, TokenCounts};
 
@@ -73,8 +74,26 @@ struct Shared {
     model: Mutex<ModelState>,
     loaded: Mutex<Option<Arc<Loaded>>>,
     requests: Mutex<Vec<Request>>,
+    loads: Mutex<Loads>,
+    leaving: AtomicBool,
     /// Cancels the title that is being made, so that a person never waits for one.
     title: Mutex<Option<CancelToken>>,
+}
+
+/// How many requests to load wait: only the last one is of use.
+#[derive(Default)]
+struct Loads(usize);
+
+impl Loads {
+    fn add(&mut self) {
+        self.0 += 1;
+    }
+
+    /// One waits no longer; whether it was the last.
+    fn finish_waiting(&mut self) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 == 0
+    }
 }
 
 /// The way to the engine's thread. Cheap to clone.
@@ -103,6 +122,8 @@ impl Host {
             model: Mutex::new(ModelState::Loading { name: String::new() }),
             loaded: Mutex::new(None),
             requests: Mutex::new(Vec::new()),
+            loads: Mutex::new(Loads::default()),
+            leaving: AtomicBool::new(false),
             title: Mutex::new(None),
         });
         let worker = Worker {
@@ -121,15 +142,13 @@ impl Host {
         self.shared.set_model(ModelState::Loading {
             name: request.shown_name(),
         });
+        lock(&self.shared.loads).add();
         self.submit(Job::Load(request));
     }
 
     /// Makes an answer that is in the store as one being written.
     pub fn answer(&self, turn: &Turn) {
         let shared = &self.shared;
-        if let Some(title) = &*lock(&shared.title) {
-            title.cancel();
-        }
         let mut requests = lock(&shared.requests);
         let phase = match &*lock(&shared.model) {
             ModelState::Loading { .. } => Phase::Loading,
@@ -145,6 +164,10 @@ impl Host {
         // Told and queued under the lock, so that the thread cannot tell of a later phase first.
         shared.tell_phase(turn.chat, turn.id, phase);
         self.submit(Job::Answer(turn.id));
+        // A title begins under the same lock, and only when nobody waits: none begins after this.
+        if let Some(title) = &*lock(&shared.title) {
+            title.cancel();
+        }
     }
 
     /// Stops an answer, whatever it is at; one that has ended is left as it is.
@@ -163,14 +186,23 @@ impl Host {
                 None => None,
             }
         };
-        if taken.is_some() {
-            let turn = self
+        // An answer that nobody makes is not being written, whatever the store says after a failure to write.
+        let is_left = || Ok::<bool, Failure>(self.shared.store.turn(turn)?.state == TurnState::Writing);
+        let was_waiting = taken.is_some();
+        if was_waiting || (!self.is_under_way(turn) && is_left()?) {
+            let ended = self
                 .shared
                 .store
                 .finish_answer(turn, TurnState::Stopped, None, None)?;
-            self.shared.events.tell(AppEvent::Ended { turn });
+            self.shared.events.tell(AppEvent::Ended { turn: ended });
         }
         Ok(())
+    }
+
+    fn is_under_way(&self, turn: TurnId) -> bool {
+        lock(&self.shared.requests)
+            .iter()
+            .any(|request| request.turn == turn)
     }
 
     /// Stops every answer of a chat.
@@ -220,6 +252,7 @@ impl Host {
 
     /// Stops everything and waits until what was written is in the store.
     pub fn quit(&self) {
+        self.shared.leaving.store(true, Ordering::Relaxed);
         if let Some(title) = &*lock(&self.shared.title) {
             title.cancel();
         }
@@ -248,9 +281,40 @@ impl Host {
 }
 
 impl Shared {
+    fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
+    /// Answers that waited for the model wait for their turn now.
+    fn queue_loading(&self) {
+        for request in lock(&self.requests).iter_mut() {
+            if matches!(request.phase, Phase::Loading) {
+                request.phase = Phase::Queued;
+                self.tell_phase(request.chat, request.turn, Phase::Queued);
+            }
+        }
+    }
+
     fn set_model(&self, model: ModelState) {
         *lock(&self.model) = model.clone();
         self.events.tell(AppEvent::Model { model });
+    }
+
+    /// The answer as it stands in the store after a failure, ended there if it was not yet.
+    fn end_failed(&self, turn: TurnId, failure: &Failure) -> Result<Turn, Failure> {
+        let stored = self.store.turn(turn).map_err(|_| failure.clone())?;
+        if stored.state != TurnState::Writing {
+            return Ok(stored);
+        }
+        let ended = self
+            .store
+            .finish_answer(turn, TurnState::Failed, None, Some(&failure.message));
+        // A store that cannot be written cannot keep the failure; the page shows it, and Stop tries once more.
+        Ok(ended.unwrap_or(Turn {
+            state: TurnState::Failed,
+            error: Some(failure.message.clone()),
+            ..stored
+        }))
     }
 
     /// The model that was ready can no longer be used.
@@ -302,17 +366,22 @@ impl Worker {
     fn load(&mut self, request: LoadRequest) {
         let shown_name = request.shown_name();
         let LoadRequest { file, name, settings } = request;
+        if self.shared.is_leaving() || !lock(&self.shared.loads).finish_waiting() {
+            return; // a later request takes this one's place
+        }
+        self.shared.set_model(ModelState::Loading {
+            name: shown_name.clone(),
+        });
         // The old model's memory is given back before the new one takes its own.
         self.assistant = None;
         *lock(&self.shared.loaded) = None;
-        let options = settings.load_options();
         let loaded = file.and_then(|file| {
-            let load = || Assistant::load(&file, &options).map_err(Failure::from);
+            let load = || load_with_fitting_window(&file, &settings);
             catch_unwind(AssertUnwindSafe(load))
                 .unwrap_or_else(|_| Err(Failure::new(fault("loading the model"))))
         });
         match loaded {
-            Ok(assistant) => {
+            Ok((assistant, narrowed)) => {
                 let writer = Arc::clone(assistant.writer());
                 let info = writer.info();
                 let state = ModelState::Ready {
@@ -322,7 +391,7 @@ impl Worker {
                     trained_context_tokens: info.trained_context_tokens,
                     threads: info.threads,
                     backend: assistant.engine().backend_name().to_string(),
-                    warning: writer.warning().map(str::to_owned),
+                    warning: narrowed.or_else(|| writer.warning().map(str::to_owned)),
                 };
                 *lock(&self.shared.loaded) = Some(Arc::new(Loaded {
                     writer,
@@ -330,6 +399,7 @@ impl Worker {
                 }));
                 self.assistant = Some(assistant);
                 self.shared.set_model(state);
+                self.shared.queue_loading();
             }
             Err(Failure { message }) => self.shared.set_model(ModelState::Failed {
                 name: shown_name,
@@ -340,26 +410,21 @@ impl Worker {
 
     fn answer(&mut self, turn: TurnId) {
         let shared = Arc::clone(&self.shared);
-        let cancel = {
+        let (chat, cancel) = {
             let mut requests = lock(&shared.requests);
             let Some(request) = requests.iter_mut().find(|request| request.turn == turn) else {
                 return; // stopped while it waited
             };
             request.is_started = true;
-            request.cancel.clone()
+            (request.chat, request.cancel.clone())
         };
-        let outcome = self.try_answer(turn, &cancel);
-        let taken = {
-            let mut requests = lock(&shared.requests);
-            requests
-                .iter()
-                .position(|request| request.turn == turn)
-                .map(|index| requests.remove(index))
-        };
-        match outcome {
+        let outcome = self.try_answer(chat, turn, &cancel);
+        // Whatever went wrong, the store gets the chance to say that the answer has ended.
+        let ended = outcome.or_else(|failure| shared.end_failed(turn, &failure));
+        lock(&shared.requests).retain(|request| request.turn != turn);
+        match ended {
             Ok(turn) => {
-                let chat = turn.chat;
-                let is_told = !turn.text.is_empty();
+                let is_told = !turn.text.is_empty() && turn.error.is_none();
                 shared.events.tell(AppEvent::Ended { turn });
                 self.tell_chat(chat);
                 if is_told {
@@ -367,42 +432,21 @@ impl Worker {
                     let _ = self.later.send(Job::Title(chat));
                 }
             }
-            Err(failure) => match shared.store.turn(turn) {
-                Ok(mut ended) => {
-                    ended.state = TurnState::Failed;
-                    ended.error = Some(failure.message);
-                    shared.events.tell(AppEvent::Ended { turn: ended });
-                }
-                Err(error) => {
-                    let chat = taken.map_or(0, |request| request.chat.0);
-                    tracing::error!(%error, chat, "an answer failed, and so did reading it");
-                    shared.events.tell(AppEvent::Notice {
-                        message: failure.message,
-                    });
-                }
-            },
+            Err(Failure { message }) => shared.events.tell(AppEvent::Notice { message }),
         }
     }
 
-    fn try_answer(&mut self, turn: TurnId, cancel: &CancelToken) -> Result<Turn, Failure> {
+    fn try_answer(&mut self, chat: ChatId, turn: TurnId, cancel: &CancelToken) -> Result<Turn, Failure> {
         let shared = Arc::clone(&self.shared);
-        let fail = |message: String| -> Result<Turn, Failure> {
-            shared
-                .store
-                .finish_answer(turn, TurnState::Failed, None, Some(&message))?;
-            Err(Failure::new(message))
-        };
         let loaded = lock(&shared.loaded).clone();
         let (Some(assistant), Some(loaded)) = (self.assistant.as_mut(), loaded) else {
-            let reason = match &*lock(&shared.model) {
+            return Err(Failure::new(match &*lock(&shared.model) {
                 ModelState::Failed { error, .. } => error.clone(),
                 _ => "no model is loaded; choose one in the settings".into(),
-            };
-            return fail(reason);
+            }));
         };
         let instructions = lock(&shared.settings).instructions();
         let mut is_writing = false;
-        let chat = shared.store.turn(turn)?.chat;
         let mut on_progress = |progress: Progress<'_>| match progress {
             Progress::Reading {
                 done_tokens,
@@ -442,12 +486,12 @@ impl Worker {
         match catch_unwind(AssertUnwindSafe(answer)) {
             Ok(outcome) => Ok(outcome?),
             Err(_) => {
-                // What the engine holds may be half changed: it is loaded anew at the next wish.
+                // What the engine holds may be half changed: a person's Try again loads it anew.
                 self.assistant = None;
                 *lock(&shared.loaded) = None;
                 let message = fault("answering");
                 shared.fail_model(message.clone());
-                fail(message)
+                Err(Failure::new(message))
             }
         }
     }
@@ -455,35 +499,29 @@ impl Worker {
     /// Names a chat that has no better name than its question, when nobody waits for an answer.
     fn title(&mut self, chat: ChatId) {
         let shared = Arc::clone(&self.shared);
-        let Some(assistant) = self.assistant.as_mut() else {
+        let (Some(assistant), Ok(Some(question))) =
+            (self.assistant.as_mut(), shared.store.unnamed_question(chat))
+        else {
             return;
         };
         let cancel = CancelToken::default();
         {
             let requests = lock(&shared.requests);
-            if !requests.is_empty() {
+            if !requests.is_empty() || shared.is_leaving() {
                 return; // the next answer of this chat asks again
             }
             *lock(&shared.title) = Some(cancel.clone());
         }
-        let question = match shared.store.unnamed_question(chat) {
-            Ok(Some(question)) => question,
-            _ => return,
-        };
         let title = catch_unwind(AssertUnwindSafe(|| assistant.title(&question, &cancel)));
         *lock(&shared.title) = None;
         match title {
             Ok(Ok(_)) if cancel.is_cancelled() => {} // the next answer of this chat asks again
             Ok(Ok(title)) => {
-                // A model that found no title is not asked again: the question's beginning stays.
-                let title = match title {
-                    Some(title) => Ok(title),
-                    None => shared
-                        .store
-                        .summary(chat)
-                        .map(|chat| chat.title.unwrap_or_default()),
+                let named = match title {
+                    Some(title) => shared.store.set_generated_title(chat, &title),
+                    None => shared.store.keep_question_title(chat),
                 };
-                match title.and_then(|title| shared.store.set_generated_title(chat, &title)) {
+                match named {
                     Ok(summary) => shared.events.tell(AppEvent::Chat { summary }),
                     Err(error) => tracing::warn!(%error, "a title could not be stored"),
                 }
@@ -502,6 +540,28 @@ impl Worker {
             Ok(summary) => self.shared.events.tell(AppEvent::Chat { summary }),
             Err(error) => tracing::warn!(%error, "a chat could not be read"),
         }
+    }
+}
+
+/// Loads a model. A window that is wider than this model's, chosen for another one perhaps, is narrowed, and the sentence
+/// that says so comes along.
+fn load_with_fitting_window(
+    file: &Path,
+    settings: &Settings,
+) -> Result<(Assistant, Option<String>), Failure> {
+    let options = settings.load_options();
+    match Assistant::load(file, &options) {
+        Err(AssistantError::Engine(EngineError::Window { asked, trained, .. })) if asked > trained => {
+            let narrower = LoadOptions {
+                context_tokens: Some(trained),
+                ..options
+            };
+            let warning = format!(
+                "the window of {asked} tokens in the settings is wider than this model's own; it has {trained} tokens now"
+            );
+            Ok((Assistant::load(file, &narrower)?, Some(warning)))
+        }
+        loaded => Ok((loaded?, None)),
     }
 }
 
@@ -556,6 +616,18 @@ mod tests {
             let answer = self.store.begin_answer(question.id, "tiny").unwrap();
             self.host.answer(&answer);
             answer.id
+        }
+
+        /// Whether a model may still be asked for a chat's title, after a while in which it should have been.
+        fn is_still_unnamed(&self, chat: ChatId) -> bool {
+            let patience = Instant::now() + Duration::from_secs(60);
+            while self.store.unnamed_question(chat).unwrap().is_some() {
+                if Instant::now() > patience {
+                    return true;
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+            false
         }
 
         /// Waits until an answer has ended; tests that fail wait a minute for it.
@@ -638,28 +710,52 @@ mod tests {
     }
 
     #[test]
-    fn a_title_is_looked_for_once_and_a_persons_own_stays() {
+    fn a_model_is_asked_for_a_title_once_and_never_for_a_chat_that_a_person_named() {
         let bench = bench(8);
         bench.load(MODEL);
-        let turn = bench.ask("Good morning");
-        let chat = bench.ended(turn).chat;
-        // The next answer is made after the title's turn.
-        let other = bench.ask("Good evening");
-        bench.ended(other);
-        let third = bench.ask("Good night");
-        bench.ended(third);
+        let named = bench.store.begin_chat("Good morning").unwrap();
+        bench.store.rename_chat(named.chat, "Mine").unwrap();
+        let first = bench.store.begin_answer(named.id, "tiny").unwrap();
+        bench.host.answer(&first);
+        bench.ended(first.id);
+        let unnamed = bench.ask("Good evening");
+        let chat = bench.ended(unnamed).chat;
+        // Whether the random model finds a title or not, the question is settled.
+        assert!(!bench.is_still_unnamed(chat), "the model was not asked");
         assert_eq!(
-            bench
-                .store
-                .summary(chat)
-                .unwrap()
-                .title
-                .as_deref()
-                .map(str::is_empty),
-            Some(false)
+            bench.store.summary(named.chat).unwrap().title.as_deref(),
+            Some("Mine")
         );
-        bench.store.rename_chat(chat, "Mine").unwrap();
-        assert_eq!(bench.store.unnamed_question(chat).unwrap(), None);
-        assert_eq!(bench.store.summary(chat).unwrap().title.as_deref(), Some("Mine"));
+    }
+
+    #[test]
+    fn a_window_wider_than_the_models_is_narrowed_and_told() {
+        let bench = bench(8);
+        bench.host.set_settings(Settings {
+            context_tokens: Some(1 << 20),
+            ..bench.host.settings()
+        });
+        bench.load(MODEL);
+        bench.ended(bench.ask("Good morning"));
+        let ModelState::Ready {
+            warning,
+            context_tokens,
+            trained_context_tokens,
+            ..
+        } = bench.host.model()
+        else {
+            panic!("{:?}", bench.host.model());
+        };
+        assert_eq!(context_tokens, trained_context_tokens);
+        assert!(warning.unwrap().contains("wider"));
+    }
+
+    #[test]
+    fn an_answer_that_the_store_still_calls_written_can_be_stopped() {
+        let bench = bench(8);
+        let question = bench.store.begin_chat("Good morning").unwrap();
+        let left = bench.store.begin_answer(question.id, "tiny").unwrap();
+        bench.host.stop(left.id).unwrap();
+        assert_eq!(bench.store.turn(left.id).unwrap().state, TurnState::Stopped);
     }
 }

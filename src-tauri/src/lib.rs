@@ -21,7 +21,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use tauri::{AppHandle, Manager, RunEvent, Url, WebviewUrl, WebviewWindow, WebviewWindowBuilder};
 use tauri_plugin_dialog::{DialogExt, MessageDialogKind};
-use tauri_plugin_window_state::{StateFlags, WindowExt};
+use tauri_plugin_window_state::StateFlags;
 
 use app::App;
 use types::Failure;
@@ -109,9 +109,11 @@ fn single_instance<R: tauri::Runtime>() -> tauri::plugin::TauriPlugin<R> {
             bring_to_front(&window);
         }
     });
-    if let Some(home) = std::env::var_os("REPRISE_HOME") {
+    if let Some(folder) = std::env::var_os("REPRISE_HOME").filter(|folder| !folder.is_empty()) {
         let mut hasher = DefaultHasher::new();
-        home.hash(&mut hasher);
+        std::path::absolute(&folder)
+            .unwrap_or(folder.into())
+            .hash(&mut hasher);
         plugin = plugin.dbus_id(format!("app.reprise.home{:016x}", hasher.finish()));
     }
     plugin.build()
@@ -126,7 +128,7 @@ fn bring_to_front<R: tauri::Runtime>(window: &WebviewWindow<R>) {
 }
 
 fn open_window(handle: &AppHandle) -> tauri::Result<()> {
-    let window = WebviewWindowBuilder::new(handle, WINDOW, WebviewUrl::default())
+    WebviewWindowBuilder::new(handle, WINDOW, WebviewUrl::default())
         .title("Reprise")
         .inner_size(1200.0, 800.0)
         .min_inner_size(720.0, 560.0)
@@ -141,9 +143,6 @@ fn open_window(handle: &AppHandle) -> tauri::Result<()> {
             }
         })
         .build()?;
-    if let Err(error) = window.restore_state(StateFlags::all()) {
-        tracing::warn!(%error, "the window's last size is not known");
-    }
     Ok(())
 }
 
@@ -151,8 +150,12 @@ fn open_window(handle: &AppHandle) -> tauri::Result<()> {
 fn is_own_page(url: &Url) -> bool {
     match url.scheme() {
         "tauri" => true,
-        // Where the system allows no scheme of one's own, and from a development server.
-        "http" | "https" => matches!(url.host_str(), Some("tauri.localhost" | "localhost")),
+        // Where the system allows no scheme of one's own; and, while developing, the development server.
+        "http" | "https" => match url.host_str() {
+            Some("tauri.localhost") => true,
+            Some("localhost") => tauri::is_dev(),
+            _ => false,
+        },
         _ => url.as_str() == "about:blank",
     }
 }
@@ -178,6 +181,7 @@ mod tests {
         let shown = |url: &str| is_own_page(&Url::parse(url).unwrap());
         assert!(shown("tauri://localhost/index.html") && shown("http://tauri.localhost/"));
         assert!(!shown("https://example.org/") && !shown("file:///etc/passwd") && !shown("data:text/html,x"));
+        assert!(!shown("http://localhost:8000/"));
         assert!(!shown("https://tauri.localhost.example.org/"));
     }
 }

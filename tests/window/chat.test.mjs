@@ -151,6 +151,11 @@ test('a chat is renamed, pinned and put into a folder', async () => {
   await until(async () => (await titles(machine)).includes('About lighthouses'), 'the new title');
   await chooseFromMenu(machine, 'About lighthouses', 'Pin');
   await until(async () => (await titles(machine))[0] === 'About lighthouses', 'the pinned chat first');
+  const other = (await titles(machine)).at(-1);
+  await chooseFromMenu(machine, other, 'Move to folder');
+  await machine.click('menuitem', 'New folder…');
+  await (await machine.role('textbox', 'Name')).sendKeys('Sea', Key.ENTER);
+  await until(() => machine.run('return document.querySelector("section[aria-label=Sea] button[data-chat]") !== null'), 'the chat in the folder');
 });
 
 test('a deleted chat can be brought back', async () => {
@@ -165,7 +170,7 @@ test('a deleted chat can be brought back', async () => {
 
 test('a second start brings up the first window and ends', async () => {
   assert.equal(await machine.startAgain(), 0);
-  assert.equal(await machine.driver.getTitle(), await machine.driver.getTitle(), 'the window is still there');
+  assert.match(await machine.driver.getTitle(), /\w/, 'the first window is still there');
 });
 
 test('after a restart the chats are there, with what was typed and not sent', async () => {

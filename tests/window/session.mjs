@@ -3,7 +3,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { Builder, By, Capabilities, Key } from 'selenium-webdriver';
 export { By, Key };
 
 /** The program under test, and where screenshots are kept. */
-const program = required('REPRISE_APP');
+const program = realpathSync(required('REPRISE_APP'));
 const driverProgram = required('REPRISE_TAURI_DRIVER');
 export const pictures = required('REPRISE_SCREENSHOTS');
 mkdirSync(pictures, { recursive: true });
@@ -110,7 +110,7 @@ export class Machine {
     return this;
   }
 
-  /** Closes the window as a person does. */
+  /** Ends the program, without killing it. */
   async close() {
     await this.driver?.quit();
     this.driver = undefined;
@@ -126,10 +126,19 @@ export class Machine {
     }
   }
 
-  /** The program's process. */
+  /** The program's process: the one that has this machine's data folder. */
   pid() {
-    const { stdout } = spawnSync('pgrep', ['-f', `^${program}`], { encoding: 'utf8' });
-    return Number(stdout.trim().split('\n')[0]);
+    const own = `REPRISE_HOME=${this.environment.REPRISE_HOME}\0`;
+    const found = readdirSync('/proc').filter((name) => {
+      if (!/^\d+$/.test(name)) return false;
+      try {
+        return readlinkSync(`/proc/${name}/exe`) === program && readFileSync(`/proc/${name}/environ`, 'utf8').includes(own);
+      } catch {
+        return false; // it has ended, or is somebody else's
+      }
+    });
+    if (found.length !== 1) throw new Error(`${found.length} processes of ${program} are running here`);
+    return Number(found[0]);
   }
 
   /** Kills the program without a warning, as a crash would. */

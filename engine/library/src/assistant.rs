@@ -66,6 +66,8 @@ pub struct Writer {
     template: ChatTemplate,
     /// Tokens that the template writes around one message.
     tokens_around: usize,
+    /// Tokens that it writes once, without a system message (some templates bring one of their own) and with one.
+    base: [usize; 2],
 }
 
 impl Writer {
@@ -76,6 +78,7 @@ impl Writer {
             template: ChatTemplate::from_gguf(engine.gguf(), &tokenizer),
             tokenizer,
             tokens_around: 0,
+            base: [0; 2],
         };
         // What two messages more cost, beyond their texts; a template that refuses this makes no difference that
         // matters, for a prompt is counted whole before it is used.
@@ -87,6 +90,13 @@ impl Writer {
         };
         let two = sample(2).saturating_sub(sample(1));
         writer.tokens_around = two.div_ceil(2).saturating_sub(writer.count("a"));
+        let question = Message::new(Role::User, "a");
+        let system = Message::new(Role::System, "a");
+        writer.base = [vec![question.clone()], vec![system, question]].map(|messages| {
+            let texts: usize = messages.len() * writer.count("a");
+            let whole = writer.prompt(&messages).map_or(0, |tokens| tokens.len());
+            whole.saturating_sub(texts + writer.tokens_around)
+        });
         writer
     }
 
@@ -108,6 +118,16 @@ impl Writer {
     /// Tokens that a message takes in a prompt, given those of its text.
     pub fn with_frame(&self, text_tokens: usize) -> usize {
         text_tokens + self.tokens_around
+    }
+
+    /// Tokens that every prompt without a system message has besides its messages.
+    pub fn base_tokens(&self) -> usize {
+        self.base[0]
+    }
+
+    /// Tokens that every prompt with a system message has besides the messages and the system message's text.
+    pub fn base_tokens_with_system(&self) -> usize {
+        self.base[1]
     }
 
     /// The prompt for these messages, ending where the answer begins.
@@ -284,27 +304,30 @@ fn tidy_title(raw: &str, question: &str) -> Option<String> {
     let marks: &[char] = &['"', '\'', '“', '”', '«', '»', '*', '#', '.', ' '];
     let title = title.trim_matches(marks);
     let words = title.split_whitespace().count();
-    // Scripts without spaces between words cannot be compared by words.
-    let has_spaces = question.trim().contains(char::is_whitespace);
+    // A question without words of some length, or in a script without spaces between words, cannot be compared.
+    let can_compare =
+        !stems(question).is_empty() && question.chars().filter(char::is_ascii_alphabetic).count() > 0;
     let is_title = title.chars().count() <= TITLE_CHARS
         && !title.contains(['\n', '`', '{', '<'])
         && title.chars().any(char::is_alphabetic)
         && title.to_lowercase() != question.trim().to_lowercase()
-        && (!has_spaces || ((2..=9).contains(&words) && shares_a_word(title, question)));
+        && (!can_compare || ((2..=9).contains(&words) && shares_a_word(title, question)));
     is_title.then(|| title.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Whether two texts have a word of some length in common, or words with the same beginning (bake, baking).
 fn shares_a_word(one: &str, other: &str) -> bool {
-    const STEM_CHARS: usize = 3;
-    let stems = |text: &str| -> Vec<String> {
-        text.split(|c: char| !c.is_alphanumeric())
-            .filter(|word| word.chars().count() > STEM_CHARS)
-            .map(|word| word.to_lowercase().chars().take(STEM_CHARS).collect())
-            .collect()
-    };
     let others = stems(other);
     stems(one).iter().any(|stem| others.contains(stem))
+}
+
+/// The beginnings of the longer words.
+fn stems(text: &str) -> Vec<String> {
+    const STEM_CHARS: usize = 3;
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() > STEM_CHARS)
+        .map(|word| word.to_lowercase().chars().take(STEM_CHARS).collect())
+        .collect()
 }
 
 #[cfg(test)]
@@ -349,7 +372,11 @@ mod tests {
             None,
             "it has nothing to do with the question"
         );
-        assert_eq!(tidy_title("烤面包", "怎么在家烤面包？"), Some("烤面包".into()));
+        assert_eq!(tidy_title("烤面包", "怎么在家\n烤面包？"), Some("烤面包".into()));
+        assert_eq!(
+            tidy_title("Mending a PC", "How do I fix my PC?"),
+            Some("Mending a PC".into())
+        );
         assert_eq!(tidy("..."), None);
         assert_eq!(tidy("how do i bake bread?"), None);
         let sentence = "Baking bread is a process that takes flour, water, salt, yeast and time";

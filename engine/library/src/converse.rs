@@ -46,31 +46,56 @@ pub struct Layout {
     pub messages: Vec<Message>,
     /// Oldest turns that do not fit and are left out.
     pub hidden_turns: usize,
-    /// Tokens of the system prompt.
+    /// Tokens of the system prompt, with what the model's template writes once, whatever the messages.
     pub system_tokens: usize,
     /// Tokens of the turns that are in.
     pub history_tokens: usize,
+    /// Tokens of the question that is still to come, in its place in the prompt.
+    pub draft_tokens: usize,
+}
+
+/// What follows the turns of a chat in its next prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coming {
+    /// An answer.
+    Answer,
+    /// A question that is being typed, and an answer to it.
+    Draft {
+        /// Tokens typed so far.
+        tokens: usize,
+    },
+    /// The rest of an answer that has begun.
+    RestOfAnswer {
+        /// Tokens of its beginning.
+        begun_tokens: usize,
+    },
 }
 
 /// Lays out a chat: the newest exchanges that fit, whole, beside the system prompt and the room for the answer.
 ///
-/// `turns` is a branch from its first turn on; `draft_tokens` are those of a question that is still to come.
+/// `turns` is a branch from its first turn on. `coming` is what follows them besides the answer still to be written.
 pub fn layout(
     writer: &Writer,
     counts: &TokenCounts,
     turns: &[Turn],
     instructions: &Instructions,
-    draft_tokens: usize,
+    coming: Coming,
 ) -> Layout {
     let system = instructions.system.trim();
     let system_tokens = match system {
-        "" => 0,
-        text => writer.with_frame(writer.count(text)),
+        "" => writer.base_tokens(),
+        text => writer.base_tokens_with_system() + writer.count(text),
     };
+    let (draft_tokens, begun_tokens) = match coming {
+        Coming::Answer => (0, 0),
+        Coming::Draft { tokens } => (writer.with_frame(tokens), 0),
+        Coming::RestOfAnswer { begun_tokens } => (0, begun_tokens),
+    };
+    let answer_room = writer.answer_room(instructions.options.max_tokens);
     let room = writer
         .info()
         .context_tokens
-        .saturating_sub(system_tokens + writer.answer_room(instructions.options.max_tokens));
+        .saturating_sub(system_tokens + answer_room + begun_tokens);
 
     // An exchange begins with each turn of the person.
     let mut exchanges: Vec<&[Turn]> = turns.chunk_by(|_, next| next.role != Role::User).collect();
@@ -85,19 +110,14 @@ pub fn layout(
         .collect();
     if draft_tokens > 0 {
         exchanges.push(&[]);
-        tokens.push(writer.with_frame(draft_tokens));
+        tokens.push(draft_tokens);
     }
     let seen = visible(&tokens, room);
     let hidden_turns = exchanges[..seen.start]
         .iter()
         .map(|exchange| exchange.len())
         .sum();
-    let history_tokens = tokens[seen.clone()].iter().sum::<usize>()
-        - if draft_tokens > 0 {
-            writer.with_frame(draft_tokens)
-        } else {
-            0
-        };
+    let history_tokens = tokens[seen.clone()].iter().sum::<usize>() - draft_tokens;
 
     let mut messages = Vec::new();
     if !system.is_empty() {
@@ -111,6 +131,7 @@ pub fn layout(
         hidden_turns,
         system_tokens,
         history_tokens,
+        draft_tokens,
     }
 }
 
@@ -167,8 +188,8 @@ pub enum ConverseError {
     Assistant(#[from] AssistantError),
     /// The question alone is too long.
     #[error(
-        "this message and the system prompt have {tokens} tokens; the model's window takes {window}; shorten the \
-         message, or choose a larger window in the settings"
+        "the last message with the system prompt, and what the answer has so far, are {tokens} tokens; the model's \
+         window takes {window}; shorten the message, or choose a larger window in the settings"
     )]
     TooLong {
         /// Tokens of the prompt.
@@ -231,7 +252,13 @@ impl AnswerRequest<'_> {
         let begun = turns.pop();
         let begun_text = begun.as_ref().map_or("", |turn| turn.text.as_str());
         let writer = Arc::clone(assistant.writer());
-        let laid_out = layout(&writer, counts, &turns, instructions, 0);
+        let coming = match begun_text {
+            "" => Coming::Answer,
+            text => Coming::RestOfAnswer {
+                begun_tokens: writer.count(text),
+            },
+        };
+        let laid_out = layout(&writer, counts, &turns, instructions, coming);
         let prompt = match begun_text {
             "" => writer.prompt(&laid_out.messages)?,
             text => writer.prompt_begun(&laid_out.messages, text)?,

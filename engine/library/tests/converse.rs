@@ -5,7 +5,9 @@ use std::path::Path;
 use reprise_engine::{CancelToken, GenerateOptions, LoadOptions, SamplingOptions};
 use reprise_library::assistant::Assistant;
 use reprise_library::chats::{ChatStore, TurnId, TurnState};
-use reprise_library::converse::{AnswerRequest, ConverseError, Instructions, Progress, TokenCounts, layout};
+use reprise_library::converse::{
+    AnswerRequest, Coming, ConverseError, Instructions, Progress, TokenCounts, layout,
+};
 
 struct Desk {
     _folder: tempfile::TempDir,
@@ -149,7 +151,13 @@ fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_join
     }
     let turns = desk.store.path_to(last.unwrap()).unwrap();
     let writer = desk.assistant.writer().clone();
-    let laid_out = layout(&writer, &desk.counts, &turns, &desk.instructions, 10);
+    let laid_out = layout(
+        &writer,
+        &desk.counts,
+        &turns,
+        &desk.instructions,
+        Coming::Draft { tokens: 10 },
+    );
     assert!(laid_out.hidden_turns > 0 && laid_out.hidden_turns.is_multiple_of(2));
     let first = laid_out.messages[0].parts.concat();
     assert_eq!(first, turns[laid_out.hidden_turns].text);
@@ -159,7 +167,7 @@ fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_join
     let mut next = turns[0].clone();
     next.text = "Are you there?".into();
     turns.push(next);
-    let laid_out = layout(&writer, &desk.counts, &turns, &desk.instructions, 0);
+    let laid_out = layout(&writer, &desk.counts, &turns, &desk.instructions, Coming::Answer);
     assert_eq!(laid_out.messages.len(), 1, "roles alternate");
     assert!(
         laid_out.messages[0]
@@ -185,4 +193,49 @@ fn a_title_leaves_the_chat_as_it_was() {
     });
     assert!(reused[0] > 0);
     assert_eq!(reused[0], reused[1]);
+}
+
+#[test]
+fn a_long_answer_is_continued_although_the_chat_fills_the_window() {
+    let mut desk = desk(256);
+    let mut last = None;
+    for number in 0..8 {
+        let turn = desk.ask(last, &format!("Question {number} about something or other"));
+        desk.answer(turn).unwrap();
+        last = Some(turn);
+    }
+    let turn = last.unwrap();
+    for _ in 0..6 {
+        if desk.store.turn(turn).unwrap().state != TurnState::Limit {
+            break;
+        }
+        desk.store.continue_answer(turn).unwrap();
+        let (ended, _) = desk.answer(turn).unwrap();
+        assert!(ended.error.is_none(), "{ended:?}");
+    }
+}
+
+#[test]
+fn the_account_of_a_prompt_is_its_length() {
+    let mut desk = desk(512);
+    for system in ["", "You are a lighthouse."] {
+        desk.instructions.system = system.into();
+        let turn = desk.ask(None, "Good morning");
+        desk.answer(turn).unwrap();
+        let turns = desk.store.path_to(turn).unwrap();
+        let writer = desk.assistant.writer().clone();
+        let laid_out = layout(
+            &writer,
+            &desk.counts,
+            &turns[..1],
+            &desk.instructions,
+            Coming::Answer,
+        );
+        let counted = laid_out.system_tokens + laid_out.history_tokens;
+        assert_eq!(
+            counted,
+            writer.prompt(&laid_out.messages).unwrap().len(),
+            "system {system:?}"
+        );
+    }
 }

@@ -34,6 +34,7 @@ export const conversationStrings = {
   copyCode: (language: string): string => (language === '' ? 'Copy code' : `Copy ${language} code`),
   regenerate: 'Regenerate',
   edit: 'Edit message',
+  answerThis: 'Answer this',
   continueAnswer: 'Continue',
   tryAgain: 'Try again',
   stop: 'Stop',

@@ -3,7 +3,7 @@
 use rusqlite::OptionalExtension;
 
 use super::error::StoreError;
-use super::types::ChatId;
+use super::types::{ChatId, ChatSummary};
 use super::{ChatStore, list};
 
 impl ChatStore {
@@ -20,6 +20,17 @@ impl ChatStore {
                 .query_row([chat], |row| row.get(0))
                 .optional()?;
             Ok(question)
+        })
+    }
+
+    /// Leaves a chat the title its question gave it: a model that found no better one is not to be asked again.
+    pub fn keep_question_title(&self, chat: ChatId) -> Result<ChatSummary, StoreError> {
+        self.write(|transaction| {
+            transaction.execute(
+                "UPDATE chats SET title_source = 'model' WHERE id = ?1 AND title_source = 'question'",
+                [chat],
+            )?;
+            list::load_summary(transaction, chat)
         })
     }
 }

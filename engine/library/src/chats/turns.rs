@@ -98,7 +98,8 @@ impl ChatStore {
         append().map_err(|trouble| self.explain(trouble))
     }
 
-    /// Ends an answer: what came of it becomes its text. The state says why it ended.
+    /// Ends an answer: what came of it becomes its text. The state says why it ended. Without figures those of the part
+    /// that was there before it was continued stay.
     pub fn finish_answer(
         &self,
         answer: TurnId,
@@ -124,7 +125,7 @@ impl ChatStore {
                     "UPDATE turns
                      SET text = text || coalesce(
                              (SELECT group_concat(text, '' ORDER BY number) FROM pieces WHERE turn = ?1), ''),
-                         state = ?2, stats = ?3, error = ?4
+                         state = ?2, stats = coalesce(?3, stats), error = ?4
                      WHERE id = ?1 AND state = 'writing'",
                 )?
                 .execute(params![answer, state, stats, error])?;

@@ -157,17 +157,30 @@ describe('an answer', () => {
 });
 
 describe('a message', () => {
-  const message = (turn: Partial<Turn> = {}, over: { editing?: string | null; busy?: boolean } = {}) => {
+  const message = (
+    turn: Partial<Turn> = {},
+    over: { editing?: string | null; busy?: boolean; onAnswer?: (turn: number) => void } = {},
+  ) => {
     const calls = { onEditing: vi.fn(), onEdit: vi.fn(), onSelectBranch: vi.fn() };
     const view = render(UserTurn, {
       turn: aTurn({ id: 3, ...turn }),
       busy: false,
       editing: null,
+      onAnswer: null,
       ...over,
       ...calls,
     });
     return { ...calls, ...view, user: userEvent.setup() };
   };
+
+  it('that was left without an answer can be answered, and no other', async () => {
+    message();
+    expect(screen.queryByRole('button', { name: 'Answer this' })).toBeNull();
+    const onAnswer = vi.fn();
+    const { user } = message({}, { onAnswer });
+    await user.click(screen.getByRole('button', { name: 'Answer this' }));
+    expect(onAnswer).toHaveBeenCalledWith(3);
+  });
 
   it('is shown as it was written', () => {
     message({ text: '# no heading\n  **a** <b>' });
