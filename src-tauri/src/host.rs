@@ -575,6 +575,7 @@ fn fault(what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reprise_library::models::Shelf;
     use std::time::Instant;
 
     struct Bench {
@@ -588,9 +589,10 @@ mod tests {
         let store = Arc::new(ChatStore::open(folder.path().join("chats.sqlite")).unwrap().0);
         let settings = Settings {
             max_answer_tokens,
-            context_tokens: Some(512),
+            context_tokens: None,
             threads: Some(1),
-            temperature: 0.0,
+            // Random enough that no answer ends because it repeats itself.
+            temperature: 2.0,
             ..Settings::default()
         };
         let host = Host::start(Arc::clone(&store), Events::default(), settings).unwrap();
@@ -609,6 +611,25 @@ mod tests {
                 name: None,
                 settings: self.host.settings(),
             });
+        }
+
+        /// The real model, whose answers take long enough to be stopped.
+        fn load_default(&self) {
+            self.host.load(LoadRequest {
+                file: Ok(Shelf::of_machine().unwrap().resolve(None).unwrap()),
+                name: None,
+                settings: self.host.settings(),
+            });
+        }
+
+        /// Waits until the first words of an answer are there.
+        fn until_writing(&self, turn: TurnId) {
+            let patience = Instant::now() + Duration::from_secs(60);
+            let is_writing = |answer: &UnderWay| answer.turn == turn && answer.phase == Phase::Writing;
+            while !self.host.under_way().iter().any(is_writing) {
+                assert!(Instant::now() < patience, "the answer does not begin");
+                thread::sleep(Duration::from_millis(2));
+            }
         }
 
         fn ask(&self, text: &str) -> TurnId {
@@ -659,29 +680,27 @@ mod tests {
 
     #[test]
     fn answers_are_stopped_while_loading_waiting_and_running() {
-        let bench = bench(400);
-        bench.load(MODEL);
-        let turns: Vec<TurnId> = (0..3)
-            .map(|number| bench.ask(&format!("Question {number}")))
-            .collect();
-        for &turn in turns.iter().rev() {
-            bench.host.stop(turn).unwrap();
-        }
-        for turn in turns {
-            assert_eq!(bench.ended(turn).state, TurnState::Stopped);
-        }
-        let turn = bench.ask("Are you still there?");
+        let bench = bench(4_000);
+        bench.load_default();
+        // Long before the model is there; and however fast it is, its answer takes seconds.
+        let turn = bench.ask("Tell me a long story about a lighthouse");
+        bench.host.stop(turn).unwrap();
+        assert_eq!(bench.ended(turn).state, TurnState::Stopped);
+
+        let [running, waiting] = [1, 2].map(|number| bench.ask(&format!("Tell me {number} long stories")));
+        bench.until_writing(running);
+        bench.host.stop(waiting).unwrap();
+        assert_eq!(bench.ended(waiting).state, TurnState::Stopped);
+        assert_eq!(bench.store.turn(running).unwrap().state, TurnState::Writing);
         bench
             .host
-            .stop_chat(bench.store.turn(turn).unwrap().chat)
+            .stop_chat(bench.store.turn(running).unwrap().chat)
             .unwrap();
-        assert_eq!(bench.ended(turn).state, TurnState::Stopped);
-        bench.host.stop(turn).unwrap();
-        assert_eq!(
-            bench.ended(turn).state,
-            TurnState::Stopped,
-            "stopping twice changes nothing"
-        );
+        let ended = bench.ended(running);
+        assert_eq!(ended.state, TurnState::Stopped);
+        assert!(!ended.text.is_empty(), "what was written is kept");
+        bench.host.stop(running).unwrap();
+        assert_eq!(bench.ended(running), ended, "stopping twice changes nothing");
     }
 
     #[test]
@@ -700,9 +719,10 @@ mod tests {
 
     #[test]
     fn leaving_in_the_middle_of_an_answer_ends_it_in_the_store() {
-        let bench = bench(400);
-        bench.load(MODEL);
-        let turns = [bench.ask("Good morning"), bench.ask("Good evening")];
+        let bench = bench(4_000);
+        bench.load_default();
+        let turns = [1, 2].map(|number| bench.ask(&format!("Tell me {number} long stories")));
+        bench.until_writing(turns[0]);
         bench.host.quit();
         for turn in turns {
             assert_eq!(bench.store.turn(turn).unwrap().state, TurnState::Stopped);
