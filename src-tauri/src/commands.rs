@@ -63,7 +63,12 @@ pub fn send(
     text: String,
 ) -> Outcome<Chat> {
     let turn = match chat {
-        Some(chat) => app.store.add_user_turn(chat, parent, &text)?,
+        Some(chat) => {
+            if let Some(answer) = parent {
+                app.host.settle(answer)?;
+            }
+            app.store.add_user_turn(chat, parent, &text)?
+        }
         None => app.store.begin_chat(&text)?,
     };
     app.tell_missing_fonts(&text);
@@ -73,6 +78,9 @@ pub fn send(
 #[tauri::command(async)]
 pub fn edit_turn(app: State<'_, App>, turn: TurnId, text: String) -> Outcome<Chat> {
     let old = app.store.turn(turn)?;
+    if let Some(answer) = old.parent {
+        app.host.settle(answer)?;
+    }
     let turn = app.store.add_user_turn(old.chat, old.parent, &text)?;
     begin_answer(&app, &turn)
 }

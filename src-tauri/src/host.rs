@@ -205,6 +205,21 @@ impl Host {
             .any(|request| request.turn == turn)
     }
 
+    /// Ends an answer that nobody makes, although the store calls it being written: the disk was full when it ended.
+    ///
+    /// # Errors
+    /// When the store cannot be written, still.
+    pub fn settle(&self, turn: TurnId) -> Result<(), Failure> {
+        if !self.is_under_way(turn) && self.shared.store.turn(turn)?.state == TurnState::Writing {
+            let turn = self
+                .shared
+                .store
+                .finish_answer(turn, TurnState::Interrupted, None, None)?;
+            self.shared.events.tell(AppEvent::Ended { turn });
+        }
+        Ok(())
+    }
+
     /// Stops every answer of a chat.
     ///
     /// # Errors
@@ -771,11 +786,14 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_the_store_still_calls_written_can_be_stopped() {
+    fn an_answer_that_nobody_makes_can_be_ended() {
         let bench = bench(8);
         let question = bench.store.begin_chat("Good morning").unwrap();
         let left = bench.store.begin_answer(question.id, "tiny").unwrap();
         bench.host.stop(left.id).unwrap();
         assert_eq!(bench.store.turn(left.id).unwrap().state, TurnState::Stopped);
+        let left = bench.store.begin_answer(question.id, "tiny").unwrap();
+        bench.host.settle(left.id).unwrap();
+        assert_eq!(bench.store.turn(left.id).unwrap().state, TurnState::Interrupted);
     }
 }

@@ -128,7 +128,7 @@ fn bring_to_front<R: tauri::Runtime>(window: &WebviewWindow<R>) {
 }
 
 fn open_window(handle: &AppHandle) -> tauri::Result<()> {
-    WebviewWindowBuilder::new(handle, WINDOW, WebviewUrl::default())
+    let window = WebviewWindowBuilder::new(handle, WINDOW, WebviewUrl::default())
         .title("Reprise")
         .inner_size(1200.0, 800.0)
         .min_inner_size(720.0, 560.0)
@@ -143,7 +143,7 @@ fn open_window(handle: &AppHandle) -> tauri::Result<()> {
             }
         })
         .build()?;
-    Ok(())
+    platform::revive_page(&window)
 }
 
 /// The page never leaves the program: links open outside, after asking.

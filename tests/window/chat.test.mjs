@@ -190,6 +190,16 @@ test('after a restart the chats are there, with what was typed and not sent', as
   await retype(machine, composer, Key.BACK_SPACE);
 });
 
+test('a page that is loaded anew in the middle of an answer goes on with it', async () => {
+  await newChat(machine);
+  await send(machine, LONG_ANSWER);
+  const seen = await untilLonger(machine, 40);
+  await machine.run('setTimeout(() => location.reload())');
+  const longer = await untilLonger(machine, seen.length + 60);
+  assert.ok(longer.startsWith(seen.slice(0, 40)), `${JSON.stringify(seen)} does not begin ${JSON.stringify(longer)}`);
+  await stop(machine);
+});
+
 test('a crash in the middle of an answer loses nothing that was seen', async () => {
   await newChat(machine);
   await send(machine, LONG_ANSWER);

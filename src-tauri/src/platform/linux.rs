@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use webkit2gtk::WebViewExt;
+
 /// Makes WebKit draw without DMA-BUF, which leaves the window blank with some drivers.
 const PLAIN_RENDERER: &str = "WEBKIT_DISABLE_DMABUF_RENDERER";
 
@@ -45,6 +47,17 @@ fn needs_plain_renderer(root: &Path) -> bool {
             .any(|file| file.file_name().to_string_lossy().starts_with("renderD"))
     });
     has_nvidia || !has_renderer
+}
+
+/// WebKitGTK leaves the window blank when its web process has crashed or was killed for want of memory. The program still
+/// has everything; the page asks for it when it starts.
+pub fn revive_page<R: tauri::Runtime>(window: &tauri::WebviewWindow<R>) -> tauri::Result<()> {
+    window.with_webview(|webview| {
+        webview.inner().connect_web_process_terminated(|view, reason| {
+            tracing::error!(?reason, "the page's process ended; the page is loaded anew");
+            view.reload();
+        });
+    })
 }
 
 /// Asks fontconfig. Without its command nothing can be known, and nothing is said.

@@ -19,6 +19,14 @@ pub fn prepare() -> Result<(), String> {
     system::prepare()
 }
 
+/// Loads the page anew when the process that draws it dies, where the system does not do that itself.
+///
+/// # Errors
+/// When the window is gone already.
+pub fn revive_page<R: tauri::Runtime>(window: &tauri::WebviewWindow<R>) -> tauri::Result<()> {
+    system::revive_page(window)
+}
+
 /// Whether the system has letters for Chinese, Japanese and Korean; true where it cannot be known.
 pub fn has_cjk_fonts() -> bool {
     system::has_cjk_fonts()

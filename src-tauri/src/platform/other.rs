@@ -4,6 +4,10 @@ pub fn prepare() -> Result<(), String> {
     Ok(())
 }
 
+pub fn revive_page<R: tauri::Runtime>(_window: &tauri::WebviewWindow<R>) -> tauri::Result<()> {
+    Ok(())
+}
+
 pub fn has_cjk_fonts() -> bool {
     true
 }

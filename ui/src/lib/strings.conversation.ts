@@ -7,6 +7,7 @@ const counted = (value: number, one: string, other: string): string =>
 /** "0.8 s", "21 s", "3 min 5 s": a duration at the precision a person cares for. */
 export function seconds(value: number): string {
   const tenths = Math.round(value * 10) / 10;
+  if (tenths === 0) return 'under 0.1 s';
   if (tenths < 10) return `${tenths} s`;
   const whole = Math.round(value);
   if (whole < 60) return `${whole} s`;

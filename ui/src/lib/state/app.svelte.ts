@@ -71,6 +71,7 @@ export class AppState {
   #reads = 0;
   #shownRead = 0;
   #isReopening = false;
+  #isAsking = false;
   #deleted = new Set<number>();
   #newChatDraft: string;
 
@@ -157,11 +158,11 @@ export class AppState {
   }
 
   /** A turn of the person with another text: a branch. */
-  editTurn = (turn: number, text: string): Promise<void> => this.#change(() => api.editTurn(turn, text));
+  editTurn = (turn: number, text: string): Promise<void> => this.#askAnew(() => api.editTurn(turn, text));
   /** Another answer to the same turn: a branch. */
-  regenerate = (turn: number): Promise<void> => this.#change(() => api.regenerate(turn));
+  regenerate = (turn: number): Promise<void> => this.#askAnew(() => api.regenerate(turn));
   /** Goes on with an answer that was cut short. */
-  continueTurn = (turn: number): Promise<void> => this.#change(() => api.continueTurn(turn));
+  continueTurn = (turn: number): Promise<void> => this.#askAnew(() => api.continueTurn(turn));
   /** Shows the branch that a turn is on. */
   selectBranch = (turn: number): Promise<void> => this.#change(() => api.selectBranch(turn));
 
@@ -352,6 +353,14 @@ export class AppState {
       const { chat, order } = await this.#read(command);
       if (chat.summary.id === this.chat?.summary.id) this.#show(chat, order);
     });
+  }
+
+  /** A command that begins an answer. A second one before the first is through is the same wish: a double click. */
+  async #askAnew(command: () => Promise<Chat>): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    await this.#change(command);
+    this.#isAsking = false;
   }
 
   /** Reads the chat on show again, because some of its text is missing. */

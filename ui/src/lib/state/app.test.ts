@@ -97,6 +97,15 @@ describe('an answer under way', () => {
     expect([...app.answered]).toEqual([1]);
   });
 
+  it('is made anew once, however often the button is clicked', async () => {
+    const app = await begin({ list: { chats: [summary()], folders: [] } });
+    api.regenerate.mockResolvedValue(chatOf([asked, answerOf('')]));
+    await Promise.all([app.regenerate(2), app.regenerate(2)]);
+    expect(api.regenerate).toHaveBeenCalledExactlyOnceWith(2);
+    await app.regenerate(2);
+    expect(api.regenerate).toHaveBeenCalledTimes(2);
+  });
+
   it('is stopped where it is under way, and nothing is stopped elsewhere', async () => {
     const app = await begin({ list: { chats: [summary()], folders: [] } });
     expect(app.stop()).toBe(false);
