@@ -114,13 +114,17 @@ export const titles = (machine) =>
     `return [...document.querySelectorAll('nav button[data-chat]')].map((row) => row.querySelector('.truncate').innerText);`,
   );
 
-/** Opens a chat of the sidebar. */
+/** Opens a chat of the sidebar, as soon as it is there. */
 export async function openChat(machine, title) {
-  await machine.run(
-    `[...document.querySelectorAll('nav button[data-chat]')]
-       .find((row) => row.querySelector('.truncate').innerText === arguments[0]).click();`,
-    title,
-  );
+  const open = () =>
+    machine.run(
+      `const row = [...document.querySelectorAll('nav button[data-chat]')]
+         .find((row) => row.querySelector('.truncate').innerText === arguments[0]);
+       row?.click();
+       return row !== undefined;`,
+      title,
+    );
+  await until(open, `the chat ${title} in the list`);
   await until(async () => (await questions(machine)).length > 0, `the chat ${title}`);
 }
 

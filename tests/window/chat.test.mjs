@@ -206,8 +206,9 @@ test('a crash in the middle of an answer loses nothing that was seen', async () 
   const seen = await untilLonger(machine, 80);
   await machine.kill();
   await machine.open();
-  assert.match(await machine.text(), /1 answer was cut short when Reprise last ended/);
-  await openChat(machine, (await titles(machine)).find((title) => title.startsWith('After the storm')));
+  await until(async () => /1 answer was cut short when Reprise last ended/.test(await machine.text()), 'the notice');
+  const isCrashed = (title) => title.startsWith('After the storm');
+  await openChat(machine, await until(async () => (await titles(machine)).find(isCrashed), 'the chat in the list'));
   const kept = await untilLonger(machine, 0);
   assert.ok(kept.startsWith(seen.slice(0, 80)), `${JSON.stringify(seen)} is not in ${JSON.stringify(kept)}`);
   assert.match(await main(machine), /Cut short when the program ended/);
