@@ -5,7 +5,6 @@ use tauri_build::{AppManifest, Attributes};
 /// The commands of `commands.rs`. Each gets a permission of its own, and `capabilities/main.json` grants it.
 const COMMANDS: &[&str] = &[
     "start",
-    "list_chats",
     "open_chat",
     "send",
     "edit_turn",
@@ -24,7 +23,6 @@ const COMMANDS: &[&str] = &[
     "set_draft",
     "search",
     "export_chat",
-    "count_tokens",
     "context_use",
     "save_settings",
     "list_models",

@@ -14,7 +14,7 @@ use crate::events::Events;
 use crate::host::{Host, LoadRequest};
 use crate::platform;
 use crate::settings;
-use crate::types::{AppEvent, Failure, ModelState, Settings};
+use crate::types::{AppEvent, Failure, Settings};
 
 /// Chats deleted longer ago than this are erased at the next start; until then they can be brought back.
 const DELETED_CHATS_STAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -120,11 +120,7 @@ impl App {
 
     /// The model's name, for the turns it writes.
     pub fn model_name(&self) -> String {
-        match self.host.model() {
-            ModelState::Loading { name }
-            | ModelState::Ready { name, .. }
-            | ModelState::Failed { name, .. } => name,
-        }
+        self.host.model().name().to_owned()
     }
 
     /// Keeps other settings, and loads the model anew when they ask for it.
@@ -149,10 +145,11 @@ impl App {
 
     /// Tells, once, that the system lacks the letters of a text in Chinese, Japanese or Korean.
     pub fn tell_missing_fonts(&self, text: &str) {
-        if !text.chars().any(is_cjk) || self.fonts_are_checked.swap(true, Ordering::Relaxed) {
+        let is_checked = &self.fonts_are_checked;
+        if is_checked.load(Ordering::Relaxed) || !text.chars().any(is_cjk) {
             return;
         }
-        if !platform::has_cjk_fonts() {
+        if !is_checked.swap(true, Ordering::Relaxed) && !platform::has_cjk_fonts() {
             self.events.tell(AppEvent::Notice {
                 message: "this system has no font for Chinese, Japanese and Korean, so their letters show as boxes; \
                           install one (Debian, Ubuntu: apt install fonts-noto-cjk) and start Reprise again"

@@ -2,7 +2,7 @@
 //! host. All run off the window's own thread.
 
 use reprise_library::chats::{
-    Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, Role, SearchHit, Turn, TurnId,
+    Chat, ChatId, ChatSummary, ExportFormat, Folder, FolderId, Role, SearchHit, Turn, TurnId,
 };
 use reprise_library::converse::{self, Coming};
 use reprise_library::folders;
@@ -39,11 +39,6 @@ pub fn start(app: State<'_, App>, events: Channel<Vec<AppEvent>>) -> Outcome<Sta
         data_folder: folders::shown(&app.data_folder),
         is_mac: cfg!(target_os = "macos"),
     })
-}
-
-#[tauri::command(async)]
-pub fn list_chats(app: State<'_, App>) -> Outcome<ChatList> {
-    Ok(app.store.list()?)
 }
 
 #[tauri::command(async)]
@@ -236,16 +231,6 @@ fn file_stem(title: &str) -> String {
 }
 
 #[tauri::command(async)]
-pub fn count_tokens(app: State<'_, App>, text: String) -> Outcome<Option<usize>> {
-    let is_short = text.len() <= LONGEST_COUNTED_BYTES;
-    Ok(app
-        .host
-        .loaded()
-        .filter(|_| is_short)
-        .map(|loaded| loaded.writer.count(&text)))
-}
-
-#[tauri::command(async)]
 pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> Outcome<Option<ContextUse>> {
     let Some(loaded) = app.host.loaded().filter(|_| draft.len() <= LONGEST_COUNTED_BYTES) else {
         return Ok(None);
@@ -256,11 +241,10 @@ pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> 
     };
     let instructions = app.host.settings().instructions();
     let writer = &loaded.writer;
-    let coming = match draft.as_str() {
-        "" => Coming::Answer,
-        text => Coming::Draft {
-            tokens: writer.count(text),
-        },
+    let typed = writer.count(&draft);
+    let coming = match typed {
+        0 => Coming::Answer,
+        tokens => Coming::Draft { tokens },
     };
     let laid_out = converse::layout(writer, &loaded.counts, &turns, &instructions, coming);
     let window = writer.info().context_tokens;
@@ -271,6 +255,7 @@ pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> 
         system: laid_out.system_tokens,
         history: laid_out.history_tokens,
         draft: laid_out.draft_tokens,
+        typed,
         reserved_output,
         free: window.saturating_sub(used),
         hidden_turns: laid_out.hidden_turns,

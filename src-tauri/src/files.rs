@@ -1,26 +1,17 @@
 //! Files the person asked for.
 
-use std::io::{self, Write};
 use std::path::Path;
 
-use reprise_library::folders;
+use reprise_library::{files, folders};
 
 use crate::types::Failure;
 
-/// Writes a file whole or not at all: a full disk leaves no half of it, and what was there before stays.
+/// Writes a file whole or not at all, and tells a failure in a person's words.
 ///
 /// # Errors
 /// A sentence that names the file.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let write = || -> io::Result<()> {
-        let mut partial = tempfile::NamedTempFile::new_in(folder)?;
-        partial.write_all(bytes)?;
-        partial.as_file().sync_all()?;
-        partial.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|error| {
+    files::write_whole(path, bytes).map_err(|error| {
         Failure::new(format!(
             "cannot write {}: {error}; choose another place",
             folders::shown(path)

@@ -6,7 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -74,26 +74,11 @@ struct Shared {
     model: Mutex<ModelState>,
     loaded: Mutex<Option<Arc<Loaded>>>,
     requests: Mutex<Vec<Request>>,
-    loads: Mutex<Loads>,
+    /// Requests to load that wait: only the last one is of use.
+    waiting_loads: AtomicUsize,
     leaving: AtomicBool,
     /// Cancels the title that is being made, so that a person never waits for one.
     title: Mutex<Option<CancelToken>>,
-}
-
-/// How many requests to load wait: only the last one is of use.
-#[derive(Default)]
-struct Loads(usize);
-
-impl Loads {
-    fn add(&mut self) {
-        self.0 += 1;
-    }
-
-    /// One waits no longer; whether it was the last.
-    fn finish_waiting(&mut self) -> bool {
-        self.0 = self.0.saturating_sub(1);
-        self.0 == 0
-    }
 }
 
 /// The way to the engine's thread. Cheap to clone.
@@ -122,7 +107,7 @@ impl Host {
             model: Mutex::new(ModelState::Loading { name: String::new() }),
             loaded: Mutex::new(None),
             requests: Mutex::new(Vec::new()),
-            loads: Mutex::new(Loads::default()),
+            waiting_loads: AtomicUsize::new(0),
             leaving: AtomicBool::new(false),
             title: Mutex::new(None),
         });
@@ -142,7 +127,7 @@ impl Host {
         self.shared.set_model(ModelState::Loading {
             name: request.shown_name(),
         });
-        lock(&self.shared.loads).add();
+        self.shared.waiting_loads.fetch_add(1, Ordering::Relaxed);
         self.submit(Job::Load(request));
     }
 
@@ -175,34 +160,15 @@ impl Host {
     /// # Errors
     /// When the store cannot be written.
     pub fn stop(&self, turn: TurnId) -> Result<(), Failure> {
-        let taken = {
-            let mut requests = lock(&self.shared.requests);
-            match requests.iter().position(|request| request.turn == turn) {
-                Some(index) if requests[index].is_started => {
-                    requests[index].cancel.cancel();
-                    None
-                }
-                Some(index) => Some(requests.remove(index)),
-                None => None,
+        lock(&self.shared.requests).retain(|request| {
+            let is_meant = request.turn == turn;
+            if is_meant && request.is_started {
+                request.cancel.cancel();
             }
-        };
-        // An answer that nobody makes is not being written, whatever the store says after a failure to write.
-        let is_left = || Ok::<bool, Failure>(self.shared.store.turn(turn)?.state == TurnState::Writing);
-        let was_waiting = taken.is_some();
-        if was_waiting || (!self.is_under_way(turn) && is_left()?) {
-            let ended = self
-                .shared
-                .store
-                .finish_answer(turn, TurnState::Stopped, None, None)?;
-            self.shared.events.tell(AppEvent::Ended { turn: ended });
-        }
-        Ok(())
-    }
-
-    fn is_under_way(&self, turn: TurnId) -> bool {
-        lock(&self.shared.requests)
-            .iter()
-            .any(|request| request.turn == turn)
+            // One that waits is taken off the list, and ended below.
+            !is_meant || request.is_started
+        });
+        self.end_left(turn, TurnState::Stopped)
     }
 
     /// Ends an answer that nobody makes, although the store calls it being written: the disk was full when it ended.
@@ -210,12 +176,21 @@ impl Host {
     /// # Errors
     /// When the store cannot be written, still.
     pub fn settle(&self, turn: TurnId) -> Result<(), Failure> {
-        if !self.is_under_way(turn) && self.shared.store.turn(turn)?.state == TurnState::Writing {
-            let turn = self
-                .shared
-                .store
-                .finish_answer(turn, TurnState::Interrupted, None, None)?;
-            self.shared.events.tell(AppEvent::Ended { turn });
+        self.end_left(turn, TurnState::Interrupted)
+    }
+
+    /// Ends an answer that is no request and that the store calls being written; any other is left as it is.
+    fn end_left(&self, turn: TurnId, state: TurnState) -> Result<(), Failure> {
+        let Shared {
+            store,
+            events,
+            requests,
+            ..
+        } = &*self.shared;
+        let is_request = lock(requests).iter().any(|request| request.turn == turn);
+        if !is_request && store.turn(turn)?.state == TurnState::Writing {
+            let turn = store.finish_answer(turn, state, None, None)?;
+            events.tell(AppEvent::Ended { turn });
         }
         Ok(())
     }
@@ -334,11 +309,7 @@ impl Shared {
 
     /// The model that was ready can no longer be used.
     fn fail_model(&self, error: String) {
-        let name = match &*lock(&self.model) {
-            ModelState::Loading { name }
-            | ModelState::Ready { name, .. }
-            | ModelState::Failed { name, .. } => name.clone(),
-        };
+        let name = lock(&self.model).name().to_owned();
         self.set_model(ModelState::Failed { name, error });
     }
 
@@ -381,8 +352,9 @@ impl Worker {
     fn load(&mut self, request: LoadRequest) {
         let shown_name = request.shown_name();
         let LoadRequest { file, name, settings } = request;
-        if self.shared.is_leaving() || !lock(&self.shared.loads).finish_waiting() {
-            return; // a later request takes this one's place
+        let is_last = self.shared.waiting_loads.fetch_sub(1, Ordering::Relaxed) == 1;
+        if self.shared.is_leaving() || !is_last {
+            return; // nobody waits for it, or a later request takes its place
         }
         self.shared.set_model(ModelState::Loading {
             name: shown_name.clone(),

@@ -44,7 +44,6 @@ pub fn run() -> i32 {
         .plugin(tauri_plugin_opener::init())
         .invoke_handler(tauri::generate_handler![
             commands::start,
-            commands::list_chats,
             commands::open_chat,
             commands::send,
             commands::edit_turn,
@@ -63,7 +62,6 @@ pub fn run() -> i32 {
             commands::set_draft,
             commands::search,
             commands::export_chat,
-            commands::count_tokens,
             commands::context_use,
             commands::save_settings,
             commands::list_models,

@@ -101,6 +101,17 @@ pub enum ModelState {
     },
 }
 
+impl ModelState {
+    /// The name it is known by.
+    pub fn name(&self) -> &str {
+        match self {
+            ModelState::Loading { name }
+            | ModelState::Ready { name, .. }
+            | ModelState::Failed { name, .. } => name,
+        }
+    }
+}
+
 /// What a request is at.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, TS)]
 #[serde(tag = "at", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -226,9 +237,12 @@ pub struct ContextUse {
     /// Those of earlier turns.
     #[ts(type = "number")]
     pub history: usize,
-    /// Those of what is typed.
+    /// Those of what is typed, with what the template writes around it.
     #[ts(type = "number")]
     pub draft: usize,
+    /// Those of what is typed alone.
+    #[ts(type = "number")]
+    pub typed: usize,
     /// Those kept free for the answer.
     #[ts(type = "number")]
     pub reserved_output: usize,

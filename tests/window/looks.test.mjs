@@ -2,7 +2,7 @@
 // everything an answer can have; a chat of a thousand turns.
 
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
 import { answers, chooseFromMenu, closeDialog, main, newChat, openChat, openSettings, questions, titles } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
@@ -13,10 +13,7 @@ let machine;
 const test = testOf(() => machine);
 before(async () => {
   machine = await Machine.begin();
-  const filled = spawnSync(process.env.REPRISE_FILL_CHATS, [`${machine.home}/data/chats.sqlite`, String(TURNS)], {
-    encoding: 'utf8',
-  });
-  assert.equal(filled.status, 0, filled.stderr);
+  machine.fillChats(TURNS);
   await machine.open();
   await until(async () => /is ready/.test(await main(machine)), 'the model');
 });
@@ -77,6 +74,12 @@ test('a link asks before it leaves', async () => {
   await machine.picture('link');
   assert.deepEqual(await machine.violations(), []);
   await machine.click('button', 'Cancel');
+  await until(async () => !(await machine.byRole('dialog')), 'the dialog to close');
+  assert.equal(existsSync(machine.opened), false, 'nothing was opened');
+  await (await machine.last('link', 'a link')).click();
+  await machine.click('button', 'Open link');
+  await until(() => existsSync(machine.opened), 'the browser to be asked');
+  assert.equal(readFileSync(machine.opened, 'utf8'), 'https://example.org/page\n');
   assert.match(await machine.driver.getCurrentUrl(), /^tauri:\/\/localhost/);
 });
 

@@ -82,8 +82,7 @@ const commit = spawnSync('git', ['describe', '--always', '--dirty', '--abbrev=10
 console.log(`${processor}, ${availableParallelism()} cores, ${process.env.REPRISE_APP} at ${commit.stdout.trim()}`);
 const machine = await Machine.begin();
 try {
-  const filled = spawnSync(process.env.REPRISE_FILL_CHATS, [`${machine.home}/data/chats.sqlite`, String(TURNS)]);
-  if (filled.status !== 0) throw new Error(String(filled.stderr));
+  machine.fillChats(TURNS);
 
   const paints = [];
   for (let round = 0; round < 3; round += 1) {

@@ -3,7 +3,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,8 +75,14 @@ export class Machine {
   static async begin(environment = {}) {
     const machine = new Machine();
     machine.home = mkdtempSync(join(tmpdir(), 'reprise-window-'));
+    // A browser that only notes what it was asked to open.
+    const programs = join(machine.home, 'bin');
+    mkdirSync(programs);
+    machine.opened = join(machine.home, 'opened');
+    writeFileSync(join(programs, 'xdg-open'), `#!/bin/sh\nprintf '%s\\n' "$1" >>'${machine.opened}'\n`, { mode: 0o755 });
     machine.environment = {
       ...process.env,
+      PATH: `${programs}:${process.env.PATH}`,
       REPRISE_HOME: join(machine.home, 'data'),
       XDG_DATA_HOME: join(machine.home, 'share'),
       XDG_CONFIG_HOME: join(machine.home, 'config'),
@@ -93,6 +99,13 @@ export class Machine {
       'tauri-driver to listen',
     );
     return machine;
+  }
+
+  /** Puts one chat of so many turns into the data folder, before the program's first start. */
+  fillChats(turns) {
+    const store = join(this.environment.REPRISE_HOME, 'chats.sqlite');
+    const filled = spawnSync(required('REPRISE_FILL_CHATS'), [store, String(turns)], { encoding: 'utf8' });
+    if (filled.status !== 0) throw new Error(filled.stderr);
   }
 
   /** Opens the window, as large as asked. */

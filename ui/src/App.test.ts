@@ -24,6 +24,7 @@ const use: ContextUse = {
   system: 20,
   history: 500,
   draft: 0,
+  typed: 0,
   reservedOutput: 200,
   free: 280,
   hiddenTurns: 0,

@@ -4,6 +4,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use reprise_library::system_words;
+
 /// Why a command ended early.
 #[derive(Debug)]
 pub enum Failure {
@@ -59,17 +61,5 @@ impl Failure {
             Failure::Interrupted => ExitCode::from(130),
             Failure::ClosedPipe => ExitCode::SUCCESS,
         }
-    }
-}
-
-/// The system's words without its error number, and what to do where that is plain.
-pub fn system_words(error: &io::Error) -> String {
-    if error.kind() == io::ErrorKind::StorageFull {
-        return "no space left on the disk; free some space and try again".into();
-    }
-    let text = error.to_string();
-    match text.rfind(" (os error") {
-        Some(end) => text[..end].to_string(),
-        None => text,
     }
 }

@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use reprise_library::folders;
 use reprise_library::models::Shelf;
 use reprise_library::models::catalogue::{self, Source};
+use reprise_library::system_words;
 
 use crate::arguments::ModelsAction;
-use crate::failure::{Failure, Outcome, system_words};
+use crate::failure::{Failure, Outcome};
 use crate::output::with_commas;
 
 /// The set-up's own fetch script, so that an installed `reprise` has it too.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use reprise_engine::{
     Answer, CancelToken, Engine, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo,
-    SamplingOptions, TokenId,
+    SamplingOptions, StopReason, TokenId,
 };
 use reprise_model::template::{ChatTemplate, PartedMessage, Role, TemplateError, TemplateOptions};
 use reprise_model::tokenizer::{Specials, Tokenizer};
@@ -163,6 +163,12 @@ impl Writer {
         Ok(tokens)
     }
 
+    /// These options, with the texts that end an answer of this model.
+    fn with_stops(&self, mut options: GenerateOptions) -> GenerateOptions {
+        options.stop.extend_from_slice(self.template.stop_strings());
+        options
+    }
+
     /// Tokens of the window kept free for the answer when a prompt is fitted into it: as many as may be written, but
     /// no more than a quarter of the window.
     pub fn answer_room(&self, max_answer_tokens: usize) -> usize {
@@ -233,10 +239,7 @@ impl Assistant {
         cancel: &CancelToken,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Answer, AssistantError> {
-        let mut options = options.clone();
-        options
-            .stop
-            .extend_from_slice(self.writer.template.stop_strings());
+        let options = self.writer.with_stops(options.clone());
         let answer = self.engine.generate(prompt, &options, cancel, on_event)?;
         let read = answer.prompt_tokens - answer.reused_tokens;
         if read >= LEAST_MEASURED_TOKENS && answer.answer_tokens > 0 {
@@ -271,7 +274,7 @@ impl Assistant {
             ),
         ];
         let prompt = self.writer.prompt(&messages)?;
-        let options = GenerateOptions {
+        let options = self.writer.with_stops(GenerateOptions {
             sampling: SamplingOptions {
                 temperature: 0.0,
                 ..SamplingOptions::default()
@@ -279,17 +282,11 @@ impl Assistant {
             max_tokens: TITLE_TOKENS,
             stop: vec!["\n".into()],
             stop_when_repeating: true,
-        };
-        let writer = Arc::clone(&self.writer);
-        let answer = self.engine.aside(|engine| {
-            let mut options = options;
-            options.stop.extend_from_slice(writer.template.stop_strings());
-            engine.generate(&prompt, &options, cancel, &mut |_| ())
-        })?;
-        let is_whole = matches!(
-            answer.stop,
-            reprise_engine::StopReason::EndOfTurn | reprise_engine::StopReason::StopString(_)
-        );
+        });
+        let answer = self
+            .engine
+            .aside(|engine| engine.generate(&prompt, &options, cancel, &mut |_| ()))?;
+        let is_whole = matches!(answer.stop, StopReason::EndOfTurn | StopReason::StopString(_));
         Ok(is_whole.then(|| tidy_title(&answer.text, question)).flatten())
     }
 }
@@ -305,8 +302,7 @@ fn tidy_title(raw: &str, question: &str) -> Option<String> {
     let title = title.trim_matches(marks);
     let words = title.split_whitespace().count();
     // A question without words of some length, or in a script without spaces between words, cannot be compared.
-    let can_compare =
-        !stems(question).is_empty() && question.chars().filter(char::is_ascii_alphabetic).count() > 0;
+    let can_compare = !stems(question).is_empty() && question.chars().any(|c| c.is_ascii_alphabetic());
     let is_title = title.chars().count() <= TITLE_CHARS
         && !title.contains(['\n', '`', '{', '<'])
         && title.chars().any(char::is_alphabetic)

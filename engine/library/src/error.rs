@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum LibraryError {
     /// The file cannot be opened or read.
-    #[error("cannot read {}: {}", path.display(), plain(source))]
+    #[error("cannot read {}: {}", path.display(), system_words(source))]
     Read {
         /// The file.
         path: PathBuf,
@@ -78,7 +78,7 @@ pub enum Fault {
 }
 
 /// The system's words without its error number, and what to do where that is plain.
-pub(crate) fn plain(error: &std::io::Error) -> String {
+pub fn system_words(error: &std::io::Error) -> String {
     if error.kind() == std::io::ErrorKind::StorageFull {
         return "no space left on the disk; free some space and try again".into();
     }

@@ -24,6 +24,7 @@ pub mod converse;
 mod document;
 mod error;
 mod extract;
+pub mod files;
 pub mod folders;
 pub mod models;
 mod passage;
@@ -32,7 +33,7 @@ mod select;
 mod terms;
 
 pub use document::{Block, Document, Format, Place};
-pub use error::{Fault, LibraryError};
+pub use error::{Fault, LibraryError, system_words};
 pub use passage::{PASSAGE_TOKENS, Passage, split};
 pub use prompt::{Prompt, SYSTEM, assemble};
 pub use select::{Selection, select};

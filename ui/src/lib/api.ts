@@ -3,7 +3,6 @@ import { Channel, invoke } from '@tauri-apps/api/core';
 import type {
   AppEvent,
   Chat,
-  ChatList,
   ChatSummary,
   ContextUse,
   ExportFormat,
@@ -21,7 +20,6 @@ export function start(onEvents: (events: AppEvent[]) => void): Promise<Start> {
   return invoke('start', { events });
 }
 
-export const listChats = (): Promise<ChatList> => invoke('list_chats');
 export const openChat = (chat: number): Promise<Chat> => invoke('open_chat', { chat });
 
 /** Adds the person's turn after `parent` (none: the chat's first) and begins an answer. Without a chat, a new one. */
@@ -59,9 +57,7 @@ export const setDraft = (chat: number | null, text: string): Promise<void> =>
   invoke('set_draft', { chat, text });
 export const search = (query: string): Promise<SearchHit[]> => invoke('search', { query });
 
-/** Tokens of a text; null while no model is loaded. */
-export const countTokens = (text: string): Promise<number | null> => invoke('count_tokens', { text });
-/** Null while no model is loaded. */
+/** Null while no model is loaded, and for a draft too long to be counted while it is typed. */
 export const contextUse = (chat: number | null, draft: string): Promise<ContextUse | null> =>
   invoke('context_use', { chat, draft });
 

@@ -495,9 +495,13 @@ system: number,
  */
 history: number,
 /**
- * Those of what is typed.
+ * Those of what is typed, with what the template writes around it.
  */
 draft: number,
+/**
+ * Those of what is typed alone.
+ */
+typed: number,
 /**
  * Those kept free for the answer.
  */

@@ -15,7 +15,6 @@ export const emit = (...events: AppEvent[]): void => sink(events);
 
 export const api: Commands = {
   start: vi.fn(),
-  listChats: vi.fn(),
   openChat: vi.fn(),
   send: vi.fn(),
   editTurn: vi.fn(),
@@ -34,7 +33,6 @@ export const api: Commands = {
   removeFolder: vi.fn(),
   setDraft: vi.fn(),
   search: vi.fn(),
-  countTokens: vi.fn(),
   contextUse: vi.fn(),
   saveSettings: vi.fn(),
   listModels: vi.fn(),
@@ -53,7 +51,6 @@ export function resetApi(start: Partial<Start> = {}): void {
     sink = onEvents;
     return begin;
   });
-  api.listChats.mockResolvedValue(begin.list);
   api.openChat.mockImplementation(async (id) => chatOf([], known(id)));
   api.stop.mockResolvedValue();
   api.renameChat.mockImplementation(async (id, title) => ({ ...known(id), title }));
@@ -67,7 +64,6 @@ export function resetApi(start: Partial<Start> = {}): void {
   api.removeFolder.mockResolvedValue();
   api.setDraft.mockResolvedValue();
   api.search.mockResolvedValue([]);
-  api.countTokens.mockResolvedValue(0);
   api.contextUse.mockResolvedValue(null);
   api.saveSettings.mockImplementation(async (saved) => settings(saved));
   api.listModels.mockResolvedValue([]);

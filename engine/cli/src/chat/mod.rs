@@ -12,9 +12,10 @@ use std::time::Duration;
 use reprise_engine::{Answer, GenerateOptions};
 use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE};
 use reprise_library::models::Shelf;
+use reprise_library::system_words;
 
 use crate::arguments::{ChatArguments, SamplingDefaults};
-use crate::failure::{Failure, Outcome, system_words};
+use crate::failure::{Failure, Outcome};
 use crate::output::{counted, decode_rate, footer, note, with_commas};
 use crate::session::Session;
 use command::{Command, HELP};

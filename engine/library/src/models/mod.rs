@@ -3,13 +3,14 @@
 pub mod catalogue;
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use reprise_model::gguf::{Gguf, GgufError};
 use serde::{Deserialize, Serialize};
 
-use crate::error::plain;
+use crate::error::system_words;
+use crate::files::write_whole;
 use crate::folders::{self, NoHome};
 use catalogue::{Entry, Source};
 
@@ -35,7 +36,7 @@ pub enum ModelsError {
         why: String,
     },
     /// A file or folder cannot be used.
-    #[error("cannot {act} {}: {}", folders::shown(path), plain(source))]
+    #[error("cannot {act} {}: {}", folders::shown(path), system_words(source))]
     File {
         /// What was tried.
         act: &'static str,
@@ -296,14 +297,7 @@ impl Shelf {
             why: error.to_string(),
         })?;
         fs::create_dir_all(&self.data).map_err(|error| cannot("make the folder", &self.data, error))?;
-        let write = || -> io::Result<()> {
-            let mut partial = tempfile::NamedTempFile::new_in(&self.data)?;
-            partial.write_all(text.as_bytes())?;
-            partial.as_file().sync_all()?;
-            partial.persist(&file)?;
-            Ok(())
-        };
-        write().map_err(|error| cannot("write", &file, error))
+        write_whole(&file, text.as_bytes()).map_err(|error| cannot("write", &file, error))
     }
 
     fn list_file(&self) -> PathBuf {

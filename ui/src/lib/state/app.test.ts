@@ -332,6 +332,7 @@ it('the newest count of the context wins, in whatever order they come', async ()
     system: 1,
     history: 0,
     draft: 0,
+    typed: 0,
     reservedOutput: 1,
     free: 6,
     hiddenTurns: 0,

@@ -7,6 +7,7 @@ const use = (change: Partial<ContextUse> = {}): ContextUse => ({
   system: 0,
   history: 0,
   draft: 0,
+  typed: 0,
   reservedOutput: 0,
   free: 1000,
   hiddenTurns: 0,

@@ -1,6 +1,6 @@
 // The window's tokens for the next prompt of the chat that is shown. The program counts; this asks at the right times
 // and drops answers that came too late.
-import { contextUse, countTokens } from '../api';
+import { contextUse } from '../api';
 import type { ContextUse } from '../bindings';
 
 const ASK_AFTER_MS = 250;
@@ -19,13 +19,10 @@ export class Meter {
     this.#cancel();
     const turn = ++this.#asked;
     try {
-      const [use, tokens] = await Promise.all([
-        contextUse(chat, draft),
-        draft === '' ? Promise.resolve(0) : countTokens(draft),
-      ]);
+      const use = await contextUse(chat, draft);
       if (turn !== this.#asked) return;
       this.use = use;
-      this.draftTokens = tokens;
+      this.draftTokens = draft === '' ? 0 : (use?.typed ?? null);
     } catch {
       // Counting is a service of its own: when it fails the panel shows nothing, and sending says what is wrong.
       if (turn !== this.#asked) return;
