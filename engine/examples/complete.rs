@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let max_tokens = rest.first().map_or(Ok(64), |n| n.parse())?;
     let begin = std::time::Instant::now();
-    let mut engine = Engine::load(model.as_ref(), &LoadOptions::default())?;
+    let engine = Engine::load(model.as_ref(), &LoadOptions::default())?;
     eprintln!(
         "loaded in {:.2} s: {:?}",
         begin.elapsed().as_secs_f64(),

@@ -1,4 +1,5 @@
 //! What the engine offers its callers.
+use reprise_kv::{KvFormat, KvProfile};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +15,56 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// The window in tokens; `None` takes the smaller of the model's own context and 8,192.
     pub context_tokens: Option<usize>,
+    /// How keys and values are stored.
+    pub kv: KvChoice,
+    /// Bytes of KV memory for all requests; `None` takes a safe share of what is free (see [`crate::budget`]).
+    pub kv_budget_bytes: Option<u64>,
+    /// Bytes this process may take before new work is refused; `None` takes a share of the machine's memory.
+    pub memory_limit_bytes: Option<u64>,
+    /// How tokens are guessed ahead while one request runs alone.
+    pub speculation: Speculation,
+    /// When parts of the model that nobody needs are released.
+    pub residency: Residency,
+}
+
+/// How keys and values are stored.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum KvChoice {
+    /// As the model's profile says: the one that tuning stored, else the one that came with the program, else a
+    /// cautious one (see [`crate::profile`]).
+    #[default]
+    Profile,
+    /// The same formats for every layer, without residual keys.
+    Uniform {
+        /// Of keys.
+        keys: KvFormat,
+        /// Of values.
+        values: KvFormat,
+    },
+    /// This profile.
+    Given(KvProfile),
+}
+
+/// How tokens are guessed ahead while one request runs alone. Guesses change no answer, only how fast it comes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Speculation {
+    /// Not at all.
+    Off,
+    /// What followed the last tokens earlier in the prompt or the answer, as long as that measures faster.
+    #[default]
+    PromptLookup,
+    /// By a smaller model with the same vocabulary: its file.
+    DraftModel(PathBuf),
+}
+
+/// When parts of the model that nobody needs are released.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Residency {
+    /// When memory is short.
+    #[default]
+    Auto,
+    /// As soon as no request holds them: the least memory, at the price of loading them again.
+    Lean,
 }
 
 /// Facts about a loaded model that a person may want to see.
@@ -35,6 +86,12 @@ pub struct ModelInfo {
     pub context_tokens: usize,
     /// Compute threads in use.
     pub threads: usize,
+    /// How keys and values are stored: the profile's name.
+    pub kv_format: String,
+    /// Bytes of keys and values a token takes.
+    pub kv_token_bytes: usize,
+    /// Bytes of KV memory for all requests.
+    pub kv_budget_bytes: u64,
 }
 
 /// Sampling settings. `temperature` 0 is greedy.
@@ -67,6 +124,24 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// The answer ends when it has come to nothing but repeating itself, as small models do at times.
     pub stop_when_repeating: bool,
+    /// Whether what the request computed is let go at its end, as for a title: nothing of it is kept for later prompts.
+    pub scratch: bool,
+    /// Who asks, for the panel: a chat's name, a client. Shown on this machine only.
+    pub owner: String,
+}
+
+/// A request for [`crate::Engine::submit`].
+pub struct Request {
+    /// The prompt.
+    pub prompt: Vec<TokenId>,
+    /// How to answer.
+    pub options: GenerateOptions,
+    /// Stops it at any phase.
+    pub cancel: CancelToken,
+    /// Called on the engine's thread for everything that happens: it must return soon.
+    pub on_event: Box<dyn FnMut(Event<'_>) + Send>,
+    /// Called once at the end, on the engine's thread.
+    pub on_end: Box<dyn FnOnce(Result<Answer, EngineError>) + Send>,
 }
 
 /// Why an answer ended.
@@ -84,6 +159,8 @@ pub enum StopReason {
     Repeating,
     /// The caller cancelled.
     Cancelled,
+    /// The answer was longer than what is guaranteed, and the KV memory it used was needed for others.
+    Capacity,
 }
 
 /// Something that happens while a request runs.
@@ -165,6 +242,52 @@ pub enum EngineError {
     /// A graph call failed.
     #[error(transparent)]
     Backend(#[from] crate::backend::BackendError),
+    /// The KV profile cannot be used.
+    #[error(transparent)]
+    Profile(#[from] reprise_kv::ProfileMismatch),
+    /// The KV memory cannot be had.
+    #[error(transparent)]
+    Pool(#[from] reprise_kv::pool::PoolError),
+    /// The KV memory is too small for a useful window.
+    #[error(
+        "a KV memory of {budget_bytes} bytes holds {tokens} tokens, and a window of {least} takes {needed_bytes} bytes; \
+         give it more (--kv-budget, or Settings)"
+    )]
+    BudgetTooSmall {
+        budget_bytes: u64,
+        tokens: usize,
+        least: usize,
+        needed_bytes: u64,
+    },
+    /// The request does not fit the KV memory, however long it waits.
+    #[error(
+        "this request needs {needed_bytes} bytes of KV memory (a prompt of {prompt_tokens} tokens and up to \
+         {output_tokens} of answer), and {total_bytes} is all there is; shorten it, or give the KV memory more \
+         (--kv-budget, or Settings)"
+    )]
+    DoesNotFit {
+        prompt_tokens: usize,
+        output_tokens: usize,
+        needed_bytes: u64,
+        total_bytes: u64,
+    },
+    /// The guard refuses new work.
+    #[error(
+        "memory is short: {reason}; close other programs, choose a smaller model, or raise the limit, and try again"
+    )]
+    MemoryShort {
+        /// What is short, with numbers.
+        reason: String,
+    },
+    /// A call that served several requests failed.
+    #[error("the computation failed: {reason}")]
+    Failed { reason: String },
+    /// The engine's thread has ended.
+    #[error("the engine has stopped; load the model again")]
+    Stopped,
+    /// A draft model that does not fit the model.
+    #[error("{path} cannot guess for this model: {reason}; choose a smaller model of the same family", path = path.display())]
+    Draft { path: PathBuf, reason: String },
     /// There is nothing to answer.
     #[error("the prompt is empty; type a question")]
     EmptyPrompt,

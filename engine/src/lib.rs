@@ -9,7 +9,7 @@
 //!
 //! // A model with random weights: quick to load, and what it says makes no sense.
 //! let path = std::path::Path::new("../tests/golden/tiny/tiny-llama3-q4_k.gguf");
-//! let mut engine = Engine::load(path, &LoadOptions::default())?;
+//! let engine = Engine::load(path, &LoadOptions::default())?;
 //! let prompt = engine.tokenizer().encode_document("Good morning", Specials::AsText);
 //! let options = GenerateOptions { sampling: SamplingOptions::greedy(), max_tokens: 8, ..Default::default() };
 //! let answer = engine.generate(&prompt, &options, &CancelToken::default(), &mut |_| ())?;
@@ -22,12 +22,22 @@
 
 mod api;
 pub mod backend;
+pub mod budget;
 pub mod cpu;
 mod engine;
+pub mod guard;
+pub mod lanes;
+pub mod load;
 pub mod machine;
+pub mod profile;
+pub mod residency;
 mod sampling;
+pub mod snapshot;
 mod stop;
+pub mod worker;
 
 pub use api::*;
-pub use engine::{Engine, Work};
+pub use engine::Engine;
+pub use load::Work;
+pub use reprise_kv::{KvFormat, KvProfile};
 pub use sampling::Sampler;

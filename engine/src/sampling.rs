@@ -181,7 +181,7 @@ impl Sampler {
 }
 
 /// The first token with the largest logit.
-fn most_likely(logits: &[f32]) -> TokenId {
+pub(crate) fn most_likely(logits: &[f32]) -> TokenId {
     let mut best = (0, f32::NEG_INFINITY);
     for (id, &logit) in logits.iter().enumerate() {
         if logit > best.1 {

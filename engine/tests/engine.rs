@@ -17,6 +17,7 @@ fn engine(context_tokens: usize) -> Engine {
         &LoadOptions {
             threads: Some(2),
             context_tokens: Some(context_tokens),
+            ..LoadOptions::default()
         },
     )
     .unwrap()
@@ -30,7 +31,7 @@ fn options(max_tokens: usize) -> GenerateOptions {
     }
 }
 
-fn ask(engine: &mut Engine, prompt: &[u32], options: &GenerateOptions) -> Answer {
+fn ask(engine: &Engine, prompt: &[u32], options: &GenerateOptions) -> Answer {
     engine
         .generate(prompt, options, &CancelToken::default(), &mut |_| ())
         .unwrap()
@@ -42,16 +43,16 @@ fn prompt(count: u32) -> Vec<u32> {
 
 #[test]
 fn a_warm_start_reuses_the_common_beginning_and_answers_the_same() {
-    let mut warm = engine(512);
-    let first = ask(&mut warm, &prompt(120), &options(20));
+    let warm = engine(512);
+    let first = ask(&warm, &prompt(120), &options(20));
     assert_eq!(first.reused_tokens, 0);
     let mut longer = prompt(100);
     longer.extend([7, 8, 9]);
-    let second = ask(&mut warm, &longer, &options(20));
+    let second = ask(&warm, &longer, &options(20));
     assert_eq!(second.reused_tokens, 100);
-    let cold = ask(&mut engine(512), &longer, &options(20));
+    let cold = ask(&engine(512), &longer, &options(20));
     assert_eq!(second.text, cold.text);
-    let again = ask(&mut warm, &longer, &options(20));
+    let again = ask(&warm, &longer, &options(20));
     assert_eq!((again.reused_tokens, again.text), (102, cold.text));
 }
 
@@ -81,7 +82,7 @@ fn text_streams_in_the_order_and_whole() {
 
 #[test]
 fn cancelling_keeps_what_was_read_and_written() {
-    let mut engine = engine(512);
+    let engine = engine(512);
     let cancel = CancelToken::default();
     let mut pieces = 0;
     let answer = engine
@@ -95,7 +96,7 @@ fn cancelling_keeps_what_was_read_and_written() {
         })
         .unwrap();
     assert_eq!(answer.stop, StopReason::Cancelled);
-    let next = ask(&mut engine, &prompt(50), &options(5));
+    let next = ask(&engine, &prompt(50), &options(5));
     assert_eq!(next.reused_tokens, 49);
 
     let cancelled = CancelToken::default();
@@ -108,15 +109,15 @@ fn cancelling_keeps_what_was_read_and_written() {
 
 #[test]
 fn the_same_seed_answers_the_same_and_others_differ() {
-    let mut engine = engine(512);
-    let mut with_seed = |seed| {
+    let engine = engine(512);
+    let with_seed = |seed| {
         let sampling = SamplingOptions {
             temperature: 1.5,
             seed: Some(seed),
             ..SamplingOptions::default()
         };
         ask(
-            &mut engine,
+            &engine,
             &prompt(30),
             &GenerateOptions {
                 sampling,
@@ -132,13 +133,13 @@ fn the_same_seed_answers_the_same_and_others_differ() {
 
 #[test]
 fn a_stop_string_ends_the_answer_before_it() {
-    let mut engine = engine(512);
-    let whole = ask(&mut engine, &prompt(30), &options(40)).text;
+    let engine = engine(512);
+    let whole = ask(&engine, &prompt(30), &options(40)).text;
     let chars: Vec<char> = whole.chars().collect();
     let stop: String = chars[chars.len() / 2..chars.len() / 2 + 2].iter().collect();
     let at = whole.find(&stop).unwrap();
     let answer = ask(
-        &mut engine,
+        &engine,
         &prompt(30),
         &GenerateOptions {
             stop: vec![stop.clone()],
@@ -151,7 +152,7 @@ fn a_stop_string_ends_the_answer_before_it() {
 
 #[test]
 fn the_window_bounds_prompt_and_answer() {
-    let mut engine = engine(64);
+    let engine = engine(64);
     match engine.generate(&prompt(70), &options(5), &CancelToken::default(), &mut |_| ()) {
         Err(
             error @ EngineError::PromptTooLong {
@@ -177,7 +178,7 @@ fn the_window_bounds_prompt_and_answer() {
         seed: Some(3),
         ..SamplingOptions::default()
     };
-    let answer = ask(&mut engine, &prompt(60), &seeded);
+    let answer = ask(&engine, &prompt(60), &seeded);
     assert!(
         matches!(answer.stop, StopReason::WindowFull | StopReason::EndOfTurn),
         "{:?}",
@@ -191,21 +192,29 @@ fn a_window_larger_than_the_models_is_refused() {
     let options = LoadOptions {
         threads: Some(1),
         context_tokens: Some(usize::MAX),
+        ..LoadOptions::default()
     };
     let error = Engine::load(&tiny(), &options).err().unwrap();
     assert!(error.to_string().contains("trained for"), "{error}");
 }
 
 #[test]
-fn a_request_aside_leaves_the_kept_one_as_it_was() {
-    let mut disturbed = engine(512);
-    let mut other = engine(512);
-    for engine in [&mut disturbed, &mut other] {
+fn a_scratch_request_leaves_what_is_kept_as_it_was() {
+    let disturbed = engine(512);
+    let other = engine(512);
+    for engine in [&disturbed, &other] {
         ask(engine, &prompt(60), &options(10));
     }
-    let aside = disturbed.aside(|engine| ask(engine, &prompt(30)[5..], &options(12)));
+    let aside = ask(
+        &disturbed,
+        &prompt(30)[5..],
+        &GenerateOptions {
+            scratch: true,
+            ..options(12)
+        },
+    );
     assert_eq!((aside.reused_tokens, aside.answer_tokens), (0, 12));
-    let next = ask(&mut disturbed, &prompt(90), &options(10));
-    let undisturbed = ask(&mut other, &prompt(90), &options(10));
+    let next = ask(&disturbed, &prompt(90), &options(10));
+    let undisturbed = ask(&other, &prompt(90), &options(10));
     assert_eq!((next.reused_tokens, &next.text), (60, &undisturbed.text));
 }

@@ -1,24 +1,18 @@
 //! The engine's logits against llama.cpp's: see tests/golden/README.md for what the files hold and how they were made.
 
+mod common;
 #[path = "../../tests/golden/golden.rs"]
 mod golden;
 
+use common::Model;
 use golden::{Golden, Score, golden_dir};
-use reprise_engine::backend::{Backend, GraphCall, GraphKind, Outputs};
-use reprise_engine::cpu::CpuBackend;
-use reprise_kv::KvMemory;
-use reprise_model::arch::Architecture;
-use reprise_model::gguf::Gguf;
+use reprise_engine::backend::{GraphKind, Outputs};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Logits at the golden positions, with the prompt read in calls of `call_tokens`.
 fn logits(model: &Path, golden: &Golden, call_tokens: usize, threads: usize) -> Vec<Vec<f32>> {
-    let gguf = Arc::new(Gguf::open(model).unwrap());
-    let arch = Architecture::from_gguf(&gguf).unwrap();
-    let vocabulary = arch.vocabulary;
-    let mut kv = KvMemory::new(&CpuBackend::kv_shape(&arch), 256);
-    let mut backend = CpuBackend::load(gguf, arch, threads, 256).unwrap();
+    let mut loaded = Model::load(model, threads, 256, &common::half);
+    let vocabulary = loaded.vocabulary;
     let mut rows = Vec::new();
     let mut start = 0;
     for tokens in golden.token_ids.chunks(call_tokens) {
@@ -27,18 +21,8 @@ fn logits(model: &Path, golden: &Golden, call_tokens: usize, threads: usize) -> 
         } else {
             GraphKind::Prefill
         };
-        backend
-            .run(
-                &GraphCall {
-                    kind,
-                    tokens,
-                    start,
-                    outputs: Outputs::All,
-                },
-                &mut kv,
-            )
-            .unwrap();
-        for (i, row) in backend.logits().chunks_exact(vocabulary).enumerate() {
+        loaded.run(kind, tokens, start, Outputs::All).unwrap();
+        for (i, row) in loaded.backend.logits().chunks_exact(vocabulary).enumerate() {
             if golden.positions.contains(&(start + i)) {
                 rows.push(row.to_vec());
             }

@@ -17,8 +17,9 @@ fn try_out(path: &Path) -> Result<(), String> {
     let load = LoadOptions {
         threads: Some(2),
         context_tokens: None,
+        ..LoadOptions::default()
     };
-    let mut engine = Engine::load(path, &load).map_err(|e| e.to_string())?;
+    let engine = Engine::load(path, &load).map_err(|e| e.to_string())?;
     let options = GenerateOptions {
         sampling: SamplingOptions::greedy(),
         max_tokens: 3,

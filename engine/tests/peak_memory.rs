@@ -20,7 +20,7 @@ fn the_default_model_stays_within_its_file_its_keys_and_150_mb() {
         "{} is missing; models/fetch brings it",
         path.display()
     );
-    let mut engine = Engine::load(&path, &LoadOptions::default()).unwrap();
+    let engine = Engine::load(&path, &LoadOptions::default()).unwrap();
     let prompt: Vec<u32> = (100..700).collect();
     let options = GenerateOptions {
         sampling: SamplingOptions::greedy(),
@@ -30,8 +30,8 @@ fn the_default_model_stays_within_its_file_its_keys_and_150_mb() {
     engine
         .generate(&prompt, &options, &CancelToken::default(), &mut |_| ())
         .unwrap();
-    let (_, kv) = engine.bytes();
-    let bound = engine.info().file_bytes + kv as u64 + 150_000_000;
+    let kv = engine.snapshot().memory.kv_bytes;
+    let bound = engine.info().file_bytes + kv + 150_000_000;
     let peak = machine::peak_resident_bytes().unwrap();
     println!("peak {} MB of at most {} MB", peak / 1_000_000, bound / 1_000_000);
     assert!(peak <= bound, "peak {peak} bytes, bound {bound}");

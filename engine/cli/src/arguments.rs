@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use reprise_engine::{GenerateOptions, LoadOptions, SamplingOptions};
+use reprise_engine::{GenerateOptions, KvChoice, KvFormat, LoadOptions, SamplingOptions, Speculation};
 
 use crate::bench::BenchArguments;
 
@@ -126,6 +126,18 @@ pub struct ModelArguments {
     /// Compute threads [default: the machine's physical cores]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub threads: Option<usize>,
+    /// How keys and values are stored: profile, f16, q8, tq4, or keys/values such as q8/tq4
+    #[arg(long, value_name = "FORMAT", default_value = "profile", value_parser = kv_choice)]
+    pub kv: KvChoice,
+    /// Memory for keys and values, such as 500M or 2G [default: a quarter of what is free, at most 8 windows]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub kv_budget: Option<u64>,
+    /// Memory the program may take in all, such as 4G [default: four fifths of the machine's]
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub memory_limit: Option<u64>,
+    /// Guess tokens ahead: off, lookup (by what stood in the prompt), or the GGUF file of a smaller model
+    #[arg(long, value_name = "HOW", default_value = "lookup", value_parser = speculation)]
+    pub speculate: Speculation,
 }
 
 impl ModelArguments {
@@ -134,6 +146,11 @@ impl ModelArguments {
         LoadOptions {
             threads: self.threads,
             context_tokens: self.context,
+            kv: self.kv.clone(),
+            kv_budget_bytes: self.kv_budget,
+            memory_limit_bytes: self.memory_limit,
+            speculation: self.speculate.clone(),
+            ..LoadOptions::default()
         }
     }
 }
@@ -204,6 +221,8 @@ impl AnswerArguments {
             max_tokens: self.max_tokens.unwrap_or(MAX_TOKENS),
             stop: self.stop.clone(),
             stop_when_repeating: false,
+            scratch: false,
+            owner: "terminal".into(),
         }
     }
 }
@@ -223,6 +242,52 @@ pub fn threads(text: &str) -> Result<usize, String> {
         _ => Err(format!(
             "this machine runs {most} at once; give at most that many"
         )),
+    }
+}
+
+/// A number of bytes with an optional unit (thousands).
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let needed = || "a size such as 500M or 2G is needed".to_owned();
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor: f64 = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 1.0,
+        "K" | "KB" => 1e3,
+        "M" | "MB" => 1e6,
+        "G" | "GB" => 1e9,
+        "T" | "TB" => 1e12,
+        _ => return Err(needed()),
+    };
+    match digits.parse::<f64>() {
+        Ok(number) if number.is_finite() && number > 0.0 => Ok((number * factor) as u64),
+        _ => Err(needed()),
+    }
+}
+
+/// A KV format by name.
+pub fn kv_format(text: &str) -> Result<KvFormat, String> {
+    let known = KvFormat::ALL.into_iter().find(|format| format.name() == text);
+    known.ok_or_else(|| format!("\"{text}\" is no KV format; choose f16, q8 or tq4"))
+}
+
+/// How keys and values are stored.
+pub fn kv_choice(text: &str) -> Result<KvChoice, String> {
+    if text == "profile" {
+        return Ok(KvChoice::Profile);
+    }
+    let (keys, values) = text.split_once('/').unwrap_or((text, text));
+    Ok(KvChoice::Uniform {
+        keys: kv_format(keys)?,
+        values: kv_format(values)?,
+    })
+}
+
+fn speculation(text: &str) -> Result<Speculation, String> {
+    match text {
+        "off" => Ok(Speculation::Off),
+        "lookup" => Ok(Speculation::PromptLookup),
+        path if std::path::Path::new(path).is_file() => Ok(Speculation::DraftModel(path.into())),
+        other => Err(format!("\"{other}\" is neither off, lookup, nor a file")),
     }
 }
 
@@ -274,6 +339,14 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("500M"), Ok(500_000_000));
+        assert_eq!(bytes("1.5gb"), Ok(1_500_000_000));
+        assert_eq!(bytes("4096"), Ok(4_096));
+        assert!(bytes("").is_err() && bytes("-1G").is_err() && bytes("3X").is_err() && bytes("G").is_err());
     }
 
     #[test]

@@ -191,6 +191,7 @@ pub fn footer(answer: &Answer) -> String {
             parts.push("cut: it only repeated itself; a larger model does less of that".into())
         }
         StopReason::Cancelled => parts.push("stopped".into()),
+        StopReason::Capacity => parts.push("cut: its KV memory was needed for others (--kv-budget)".into()),
     }
     format!("[{}]", parts.join(" | "))
 }

@@ -67,7 +67,7 @@ impl Session {
     /// Answers, streaming to standard output.
     pub fn answer(&mut self, prompt: &[TokenId], options: &GenerateOptions) -> Outcome<Answer> {
         let mut display = Display::new(self.quiet);
-        let assistant = &mut self.assistant;
+        let assistant = &self.assistant;
         let answer = self.interrupts.while_answering(|cancel| {
             assistant.answer(prompt, options, cancel, &mut |event| display.show(&event, cancel))
         });

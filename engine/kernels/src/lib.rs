@@ -38,6 +38,7 @@ pub mod attention;
 pub mod buffer;
 pub mod half;
 pub mod isa;
+pub mod kv;
 pub mod math;
 pub mod matmul;
 pub mod packed;

@@ -58,7 +58,7 @@ pub(crate) fn exp(x: f32) -> f32 {
 
 /// A sum in [`LANES`] lanes, added up pairwise at the end.
 #[inline(always)]
-fn lane_sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
+pub(crate) fn lane_sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut lanes = [0.0f32; LANES];
     let (whole, rest) = values.as_chunks::<LANES>();
     for chunk in whole {

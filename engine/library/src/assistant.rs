@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reprise_engine::{
@@ -201,7 +201,7 @@ pub struct Assistant {
     engine: Engine,
     writer: Arc<Writer>,
     /// Prompt tokens read a second, as last measured.
-    reading_rate: Option<f64>,
+    reading_rate: Mutex<Option<f64>>,
 }
 
 impl Assistant {
@@ -214,7 +214,7 @@ impl Assistant {
         Ok(Assistant {
             writer: Arc::new(Writer::new(&engine)),
             engine,
-            reading_rate: None,
+            reading_rate: Mutex::new(None),
         })
     }
 
@@ -233,7 +233,7 @@ impl Assistant {
     /// # Errors
     /// As [`Engine::generate`].
     pub fn answer(
-        &mut self,
+        &self,
         prompt: &[TokenId],
         options: &GenerateOptions,
         cancel: &CancelToken,
@@ -243,14 +243,15 @@ impl Assistant {
         let answer = self.engine.generate(prompt, &options, cancel, on_event)?;
         let read = answer.prompt_tokens - answer.reused_tokens;
         if read >= LEAST_MEASURED_TOKENS && answer.answer_tokens > 0 {
-            self.reading_rate = Some(read as f64 / answer.time_to_first_token.as_secs_f64());
+            let rate = read as f64 / answer.time_to_first_token.as_secs_f64();
+            *self.reading_rate.lock().unwrap_or_else(PoisonError::into_inner) = Some(rate);
         }
         Ok(answer)
     }
 
     /// How long reading so many tokens would take; zero before anything was measured.
     pub fn reading_time(&self, tokens: usize) -> Duration {
-        match self.reading_rate {
+        match *self.reading_rate.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(rate) if rate > 0.0 => Duration::from_secs_f64(tokens as f64 / rate),
             _ => Duration::ZERO,
         }
@@ -261,7 +262,7 @@ impl Assistant {
     ///
     /// # Errors
     /// As [`Engine::generate`].
-    pub fn title(&mut self, question: &str, cancel: &CancelToken) -> Result<Option<String>, AssistantError> {
+    pub fn title(&self, question: &str, cancel: &CancelToken) -> Result<Option<String>, AssistantError> {
         let beginning: String = question.trim().chars().take(TITLE_SOURCE_CHARS).collect();
         let messages = [
             Message::new(
@@ -282,10 +283,10 @@ impl Assistant {
             max_tokens: TITLE_TOKENS,
             stop: vec!["\n".into()],
             stop_when_repeating: true,
+            scratch: true,
+            owner: "title".into(),
         });
-        let answer = self
-            .engine
-            .aside(|engine| engine.generate(&prompt, &options, cancel, &mut |_| ()))?;
+        let answer = self.engine.generate(&prompt, &options, cancel, &mut |_| ())?;
         let is_whole = matches!(answer.stop, StopReason::EndOfTurn | StopReason::StopString(_));
         Ok(is_whole.then(|| tidy_title(&answer.text, question)).flatten())
     }

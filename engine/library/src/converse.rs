@@ -322,6 +322,7 @@ fn state_of(stop: &StopReason) -> TurnState {
         StopReason::WindowFull => TurnState::Window,
         StopReason::Repeating => TurnState::Repeating,
         StopReason::Cancelled => TurnState::Stopped,
+        StopReason::Capacity => TurnState::Limit,
     }
 }
 

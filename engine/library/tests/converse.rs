@@ -24,6 +24,7 @@ fn desk(context_tokens: usize) -> Desk {
     let options = LoadOptions {
         threads: Some(1),
         context_tokens: Some(context_tokens),
+        ..LoadOptions::default()
     };
     Desk {
         store: ChatStore::open(folder.path().join("chats.sqlite")).unwrap().0,

@@ -1,21 +1,26 @@
 //! The forward pass: one for all architectures, reading their description.
 
-use super::CpuBackend;
 use super::pool::Pool;
 use super::weights::LayerWeights;
-use super::workspace::{RopeTable, Workspace, attention_block};
-use crate::backend::{Backend, BackendError, Component, GraphCall, Outputs};
+use super::workspace::{AttentionPlace, Block, RopeTable, Workspace, attention_block};
+use super::{CpuBackend, DECODE_ROWS, LayerResidual};
+use crate::backend::{Backend, BackendError, Component, GraphCall, Outputs, Stretch};
 use reprise_kernels::activations::{Activations, TILE_ROWS};
-use reprise_kernels::attention::segments;
+use reprise_kernels::attention::{Head, OffsetTable, Residual, segments};
 use reprise_kernels::isa::Isa;
 use reprise_kernels::math::{add, gelu_gate, rms_norm, rms_norm_in_place, rope, silu_gate};
 use reprise_kernels::matmul::{Output, Scratch, Store, matmul_panel};
 use reprise_kernels::packed::PackedMatrix;
 use reprise_kernels::quant::dequantize;
-use reprise_kv::{KvMemory, LayerKv};
+use reprise_kv::KvLanes;
 use reprise_model::arch::{Gate, Layer};
 use std::marker::PhantomData;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Attention items a thread should have at least, so that no thread waits long for the others.
+const ITEMS_PER_THREAD: usize = 4;
+/// Tokens in an attention item at least: each item brings its tiles of keys to the kernels' form anew.
+const LEAST_BLOCK_TOKENS: usize = 16;
 
 /// A thread's own scratch is locked by that thread alone; after a panic its content does not matter.
 fn own<T>(scratch: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -128,66 +133,100 @@ fn multiply(
 pub(super) fn run(
     backend: &mut CpuBackend,
     call: &GraphCall<'_>,
-    kv: &mut KvMemory,
+    kv: &mut KvLanes<'_>,
 ) -> Result<(), BackendError> {
-    let count = call.tokens.len();
-    let capacity = backend.capacity(call.kind);
-    if count > capacity {
+    check(backend, call, kv)?;
+    backend.workspace.logits_mut(0);
+    let count = call.tokens();
+    if count == 0 {
+        return Ok(());
+    }
+    lay_out(backend, call);
+    let mut step = Step {
+        isa: backend.isa,
+        pool: &mut backend.pool,
+        ws: &mut backend.workspace,
+        count,
+        epsilon: backend.arch.norm_epsilon,
+    };
+    let layers = backend.arch.layers.iter().zip(&backend.weights.layers);
+    for (index, ((layer, weights), residual)) in layers.zip(&backend.residuals).enumerate() {
+        let place = Place {
+            index,
+            layer,
+            residual: residual.as_ref(),
+        };
+        step.attention(&place, weights, kv);
+        step.feed_forward(layer, weights, backend.arch.gate);
+    }
+    if let (Some(head), false) = (&backend.head, step.ws.outputs.is_empty()) {
+        step.logits(&backend.weights.output_norm, head, backend.arch.logit_cap);
+    }
+    Ok(())
+}
+
+fn check(backend: &CpuBackend, call: &GraphCall<'_>, kv: &KvLanes<'_>) -> Result<(), BackendError> {
+    let (given, capacity) = (call.tokens(), backend.capacity(call.kind));
+    if given > capacity {
+        let kind = call.kind;
         return Err(BackendError::Capacity {
-            kind: call.kind,
+            kind,
             capacity,
-            given: count,
+            given,
         });
     }
     let vocabulary = backend.arch.vocabulary;
-    if let Some(&token) = call.tokens.iter().find(|&&token| token as usize >= vocabulary) {
+    let mut tokens = call.stretches.iter().flat_map(|stretch| stretch.tokens);
+    if let Some(&token) = tokens.find(|&&token| token as usize >= vocabulary) {
         return Err(BackendError::UnknownToken { token, vocabulary });
     }
     if call.outputs != Outputs::None && backend.head.is_none() {
         return Err(BackendError::Detached(Component::Head));
     }
-    kv.reserve(call.start + count)?;
-    backend.workspace.logits_mut(0);
-    if count == 0 {
-        return Ok(());
-    }
-    embed(backend, call.tokens);
-    let ws = &mut backend.workspace;
-    ws.positions.clear();
-    ws.positions.extend(call.start..call.start + count);
-    ws.ropes
-        .iter_mut()
-        .for_each(|table| table.fill(call.start, count));
-    let mut step = Step {
-        isa: backend.isa,
-        pool: &mut backend.pool,
-        ws,
-        count,
-        epsilon: backend.arch.norm_epsilon,
-    };
-    for (i, (layer, weights)) in backend
-        .arch
-        .layers
-        .iter()
-        .zip(&backend.weights.layers)
-        .enumerate()
+    for &Stretch {
+        sequence,
+        start,
+        tokens,
+    } in call.stretches
     {
-        step.attention(i, layer, weights, &kv.layer(i));
-        step.feed_forward(layer, weights, backend.arch.gate);
-    }
-    let first = match call.outputs {
-        Outputs::None => return Ok(()),
-        Outputs::Last => count - 1,
-        Outputs::All => 0,
-    };
-    if let Some(head) = &backend.head {
-        step.logits(first, &backend.weights.output_norm, head, backend.arch.logit_cap);
+        let end = start + tokens.len();
+        let is_prepared = kv
+            .sequences
+            .get(sequence)
+            .is_some_and(|s| tokens.is_empty() || (s.len() <= start && end <= s.prepared()));
+        if !is_prepared {
+            return Err(BackendError::NotPrepared { sequence, start, end });
+        }
     }
     Ok(())
 }
 
+/// Writes down where each token stands, and embeds it.
+fn lay_out(backend: &mut CpuBackend, call: &GraphCall<'_>) {
+    let ws = &mut backend.workspace;
+    ws.positions.clear();
+    ws.sequences.clear();
+    ws.outputs.clear();
+    for stretch in call.stretches {
+        let first = ws.positions.len();
+        ws.positions
+            .extend(stretch.start..stretch.start + stretch.tokens.len());
+        let end = ws.positions.len();
+        ws.sequences.resize(end, stretch.sequence);
+        match call.outputs {
+            Outputs::None => {}
+            Outputs::Last => ws.outputs.extend((first..end).last()),
+            Outputs::All => ws.outputs.extend(first..end),
+        }
+    }
+    for table in &mut ws.ropes {
+        table.fill(&ws.positions);
+    }
+    embed(backend, call.stretches.iter().flat_map(|stretch| stretch.tokens));
+}
+
 /// Token ids to rows of the residual stream, straight from the file.
-fn embed(backend: &mut CpuBackend, tokens: &[u32]) {
+fn embed<'a>(backend: &mut CpuBackend, tokens: impl Iterator<Item = &'a u32>) {
     let (width, scale) = (backend.arch.width, backend.arch.embedding_scale);
     let Some(embeddings) = backend.gguf.tensor("token_embd.weight") else {
         unreachable!("the architecture was read with this tensor");
@@ -202,6 +241,34 @@ fn embed(backend: &mut CpuBackend, tokens: &[u32]) {
     }
 }
 
+/// A layer of the model.
+struct Place<'a> {
+    index: usize,
+    layer: &'a Layer,
+    residual: Option<&'a LayerResidual>,
+}
+
+impl<'a> Place<'a> {
+    /// One key head, as attention has to know it.
+    fn head(&self, table: Option<&'a OffsetTable>, kv: &KvLanes<'_>, kv_head: usize) -> Head<'a> {
+        let (dim, layout) = (self.layer.head_dim, &kv.layouts[self.index]);
+        let range = kv_head * dim..(kv_head + 1) * dim;
+        let residual = self.residual.zip(table).map(|(residual, table)| Residual {
+            mean: &residual.mean[range.clone()],
+            scale: &residual.scale[range],
+            pairs: self.layer.rope.pairs,
+            table,
+        });
+        Head {
+            dim,
+            keys: layout.keys,
+            values: layout.values,
+            window: self.layer.window,
+            residual,
+        }
+    }
+}
+
 /// A call in progress.
 struct Step<'a> {
     isa: Isa,
@@ -212,7 +279,8 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn attention(&mut self, index: usize, layer: &Layer, weights: &LayerWeights, kv: &LayerKv<'_>) {
+    fn attention(&mut self, place: &Place<'_>, weights: &LayerWeights, kv: &KvLanes<'_>) {
+        let layer = place.layer;
         let (q, kv_width) = (layer.heads * layer.head_dim, layer.kv_heads * layer.head_dim);
         let width = weights.attention_norm.len();
         let stride = q + 2 * kv_width;
@@ -246,11 +314,11 @@ impl Step<'_> {
             stride,
             Store::Set,
         );
-        self.rotate(index, layer, weights, kv, stride);
-        if self.count == 1 {
-            self.attend_one(layer, kv, stride);
+        self.rotate(place, weights, kv, stride);
+        if self.count <= DECODE_ROWS {
+            self.attend_few(place, kv, stride);
         } else {
-            self.attend(layer, kv, stride);
+            self.attend(place, kv, stride);
         }
         let ws = &mut *self.ws;
         let attended = &ws.attended[..self.count * q];
@@ -259,122 +327,164 @@ impl Step<'_> {
     }
 
     /// Normalises and rotates Q and K, scales Q, and writes K and V to memory.
-    fn rotate(
-        &mut self,
-        index: usize,
-        layer: &Layer,
-        weights: &LayerWeights,
-        kv: &LayerKv<'_>,
-        stride: usize,
-    ) {
-        let (isa, epsilon) = (self.isa, self.epsilon);
+    fn rotate(&mut self, place: &Place<'_>, weights: &LayerWeights, kv: &KvLanes<'_>, stride: usize) {
+        let (isa, epsilon, layer) = (self.isa, self.epsilon, place.layer);
         let ws = &mut *self.ws;
-        let table: &RopeTable = &ws.ropes[ws.rope_of_layer[index]];
-        let positions = &ws.positions;
+        let table: &RopeTable = &ws.ropes[ws.rope_of_layer[place.index]];
+        let (positions, sequences) = (&ws.positions, &ws.sequences);
         let rows = SharedRows::new(&mut ws.qkv[..self.count * stride], stride);
+        let dim = layer.head_dim;
         self.pool.run(self.count.div_ceil(TILE_ROWS), &|_, item| {
             let first = item * TILE_ROWS;
-            for (token, &position) in positions.iter().enumerate().skip(first).take(TILE_ROWS) {
+            let tokens = positions.iter().zip(sequences).enumerate();
+            for (token, (&position, &sequence)) in tokens.skip(first).take(TILE_ROWS) {
+                let kv = kv.layer(place.index, sequence);
                 // SAFETY: each token is one item's.
                 let row = unsafe { rows.rows(token, 1) };
                 let (cos, sin) = table.row(token);
-                let (queries, rest) = row.split_at_mut(layer.heads * layer.head_dim);
-                let (keys, values) = rest.split_at_mut(layer.kv_heads * layer.head_dim);
-                for head in queries.chunks_exact_mut(layer.head_dim) {
+                let (queries, rest) = row.split_at_mut(layer.heads * dim);
+                let (keys, values) = rest.split_at_mut(layer.kv_heads * dim);
+                for head in queries.chunks_exact_mut(dim) {
                     if let Some(norm) = &weights.query_norm {
                         rms_norm_in_place(isa, head, norm, epsilon);
                     }
                     rope(isa, &mut head[..layer.rope.dims], cos, sin, layer.rope.pairs);
                     head.iter_mut().for_each(|value| *value *= layer.query_scale);
                 }
-                let heads = keys
-                    .chunks_exact_mut(layer.head_dim)
-                    .zip(values.chunks_exact(layer.head_dim));
+                let heads = keys.chunks_exact_mut(dim).zip(values.chunks_exact(dim));
                 for (head, (key, value)) in heads.enumerate() {
                     if let Some(norm) = &weights.key_norm {
                         rms_norm_in_place(isa, key, norm, epsilon);
                     }
+                    if let Some(residual) = place.residual {
+                        let own = head * dim..(head + 1) * dim;
+                        let terms = residual.mean[own.clone()].iter().zip(&residual.inverse[own]);
+                        for (key, (mean, inverse)) in key.iter_mut().zip(terms) {
+                            *key = (*key - mean) * inverse;
+                        }
+                    }
                     rope(isa, &mut key[..layer.rope.dims], cos, sin, layer.rope.pairs);
-                    // SAFETY: each token's position is one item's.
-                    unsafe { kv.write(head, position, key, value) };
+                    // SAFETY: the positions were prepared (see `check`), and each is one item's.
+                    unsafe { kv.write(isa, head, position, key, value) };
                 }
             }
         });
+    }
+
+    /// Splits the call's tokens into blocks of one sequence each, of at most `most` tokens.
+    fn set_blocks(&mut self, most: usize) {
+        let ws = &mut *self.ws;
+        ws.blocks.clear();
+        let mut first = 0;
+        for token in 1..=self.count {
+            let sequence = ws.sequences[first];
+            let ends = token == self.count || ws.sequences[token] != sequence || token - first == most;
+            if ends {
+                let tokens = first..token;
+                ws.blocks.push(Block { sequence, tokens });
+                first = token;
+            }
+        }
     }
 
     /// Attention of a whole call: an item is a block of tokens and one key head with its query heads.
-    fn attend(&mut self, layer: &Layer, kv: &LayerKv<'_>, stride: usize) {
-        let (isa, count, dim) = (self.isa, self.count, layer.head_dim);
-        let group = layer.heads / layer.kv_heads;
-        let block = attention_block(layer);
-        let blocks = count.div_ceil(block);
+    fn attend(&mut self, place: &Place<'_>, kv: &KvLanes<'_>, stride: usize) {
+        let (isa, count, layer) = (self.isa, self.count, place.layer);
+        let (dim, group) = (layer.head_dim, layer.heads / layer.kv_heads);
+        // Short calls are cut finer, so that every thread gets its share.
+        let fair = (count * layer.kv_heads).div_ceil(self.pool.threads() * ITEMS_PER_THREAD);
+        let most = attention_block(layer);
+        self.set_blocks(fair.clamp(LEAST_BLOCK_TOKENS.min(most), most));
         let ws = &mut *self.ws;
-        let (qkv, positions, places) = (&ws.qkv, &ws.positions, &ws.attention);
+        let table = ws.offsets[ws.rope_of_layer[place.index]].as_ref();
         let out = SharedRows::new(&mut ws.attended[..count * layer.heads * dim], layer.heads * dim);
+        let queries = Queries {
+            qkv: &ws.qkv,
+            stride,
+            positions: &ws.positions,
+            group,
+        };
+        let (places, all) = (&ws.attention, &ws.blocks);
+        let blocks = all.len();
         self.pool.run(blocks * layer.kv_heads, &|thread, item| {
             // Late blocks see more keys: they go first, so that the threads end together.
-            let (block_index, kv_head) = (blocks - 1 - item / layer.kv_heads, item % layer.kv_heads);
-            let tokens = block_index * block..((block_index + 1) * block).min(count);
-            let mut place = own(&places[thread]);
-            let place = &mut *place;
-            place.positions.clear();
-            place.scratch.set_dim(dim);
-            for token in tokens.clone() {
-                for g in 0..group {
-                    let at = token * stride + (kv_head * group + g) * dim;
-                    place.scratch.set_query(place.positions.len(), &qkv[at..at + dim]);
-                    place.positions.push(positions[token]);
-                }
-            }
-            place
-                .scratch
-                .run(isa, &place.positions, layer.window, &kv.head(kv_head));
-            for (row, (token, g)) in tokens
-                .flat_map(|token| (0..group).map(move |g| (token, g)))
-                .enumerate()
-            {
+            let (block, kv_head) = (&all[blocks - 1 - item / layer.kv_heads], item % layer.kv_heads);
+            let head = place.head(table, kv, kv_head);
+            let mut at = own(&places[thread]);
+            let at = &mut *at;
+            queries.load(isa, &head, block, kv_head, at);
+            let keys = kv.layer(place.index, block.sequence).head(kv_head);
+            at.scratch.run(isa, &head, &at.positions, &keys);
+            for (row, (token, g)) in rows_of(block, group).enumerate() {
                 // SAFETY: each token and head is one item's.
                 let to = unsafe { out.part(token, (kv_head * group + g) * dim, dim) };
-                place.scratch.finish(row, to);
+                at.scratch.finish(isa, &head, row, to);
             }
         });
     }
 
-    /// Attention of a single token: an item is a key head and one segment of keys.
-    fn attend_one(&mut self, layer: &Layer, kv: &LayerKv<'_>, stride: usize) {
-        let (isa, dim) = (self.isa, layer.head_dim);
-        let group = layer.heads / layer.kv_heads;
+    /// Attention of a few tokens: an item is a block, a key head and one segment of keys. Segments run in rounds, as
+    /// many as there are slots for their results, and are merged in order.
+    fn attend_few(&mut self, place: &Place<'_>, kv: &KvLanes<'_>, stride: usize) {
+        let (isa, count, layer) = (self.isa, self.count, place.layer);
+        let (dim, group, kv_heads) = (layer.head_dim, layer.heads / layer.kv_heads, layer.kv_heads);
+        self.set_blocks(DECODE_ROWS);
         let ws = &mut *self.ws;
-        let (qkv, places, partials) = (&ws.qkv[..stride], &ws.attention, &ws.partials);
-        let position = ws.positions[0];
-        let parts = segments(position, position, layer.window);
-        let count = parts.len();
-        let slot = |kv_head: usize, part: usize| &partials[kv_head * ws.segments + part];
-        self.pool.run(layer.kv_heads * count, &|thread, item| {
-            let (kv_head, part) = (item / count, item % count);
-            let mut place = own(&places[thread]);
-            let place = &mut *place;
-            place.positions.clear();
-            place.positions.resize(group, position);
-            place.scratch.set_dim(dim);
-            for g in 0..group {
-                let at = (kv_head * group + g) * dim;
-                place.scratch.set_query(g, &qkv[at..at + dim]);
+        let table = ws.offsets[ws.rope_of_layer[place.index]].as_ref();
+        let out = SharedRows::new(&mut ws.attended[..count * layer.heads * dim], layer.heads * dim);
+        let queries = Queries {
+            qkv: &ws.qkv,
+            stride,
+            positions: &ws.positions,
+            group,
+        };
+        let (places, blocks, slots, totals) = (&ws.attention, &ws.blocks, &ws.slots, &ws.totals);
+        let pieces = blocks.len() * kv_heads;
+        let round = slots.len() / pieces;
+        let seen = |block: &Block| {
+            let tokens = &queries.positions[block.tokens.clone()];
+            segments(tokens[0], tokens[tokens.len() - 1], layer.window)
+        };
+        let most = blocks.iter().map(|block| seen(block).len()).max().unwrap_or(0);
+        for begin in (0..most).step_by(round) {
+            let width = round.min(most - begin);
+            self.pool.run(pieces * width, &|thread, item| {
+                let (piece, part) = (item / width, begin + item % width);
+                let (block, kv_head) = (&blocks[piece / kv_heads], piece % kv_heads);
+                let segments = seen(block);
+                if part >= segments.len() {
+                    return;
+                }
+                let head = place.head(table, kv, kv_head);
+                let mut at = own(&places[thread]);
+                let at = &mut *at;
+                queries.load(isa, &head, block, kv_head, at);
+                let keys = kv.layer(place.index, block.sequence).head(kv_head);
+                at.scratch
+                    .run_segment(isa, &head, &at.positions, &keys, segments.start + part);
+                at.scratch
+                    .copy_segment(at.positions.len(), dim, &mut own(&slots[item]));
+            });
+            for piece in 0..pieces {
+                let block = &blocks[piece / kv_heads];
+                let rows = block.tokens.len() * group;
+                let mut total = own(&totals[piece]);
+                if begin == 0 {
+                    total.reset(rows, dim);
+                }
+                for part in begin..(begin + width).min(seen(block).len()) {
+                    total.merge(&own(&slots[piece * width + part - begin]), rows, dim);
+                }
             }
-            let head = kv.head(kv_head);
-            place
-                .scratch
-                .run_segment(isa, &place.positions, layer.window, &head, parts.start + part);
-            place.scratch.copy_segment(group, &mut own(slot(kv_head, part)));
-        });
-        for kv_head in 0..layer.kv_heads {
-            let mut total = own(slot(kv_head, 0));
-            for part in 1..count {
-                total.merge(&own(slot(kv_head, part)), group, dim);
-            }
-            for g in 0..group {
-                let at = (kv_head * group + g) * dim;
-                total.finish(g, dim, &mut ws.attended[at..at + dim]);
+        }
+        for piece in 0..pieces {
+            let (block, kv_head) = (&blocks[piece / kv_heads], piece % kv_heads);
+            let head = place.head(table, kv, kv_head);
+            let total = own(&totals[piece]);
+            for (row, (token, g)) in rows_of(block, group).enumerate() {
+                // SAFETY: one thread.
+                let to = unsafe { out.part(token, (kv_head * group + g) * dim, dim) };
+                total.finish(isa, &head, row, to);
             }
         }
     }
@@ -468,15 +578,13 @@ impl Step<'_> {
         }
     }
 
-    /// Logits of tokens `first..`.
-    fn logits(&mut self, first: usize, norm: &[f32], head: &PackedMatrix, cap: Option<f32>) {
+    /// Logits of the tokens that get them.
+    fn logits(&mut self, norm: &[f32], head: &PackedMatrix, cap: Option<f32>) {
         let (isa, width) = (self.isa, norm.len());
-        let rows = self.count - first;
         let ws = &mut *self.ws;
-        let normalised = &mut ws.result[..rows * width];
-        let stream = &ws.stream[first * width..self.count * width];
-        for (from, to) in stream.chunks_exact(width).zip(normalised.chunks_exact_mut(width)) {
-            rms_norm(isa, from, norm, self.epsilon, to);
+        let rows = ws.outputs.len();
+        for (&token, to) in ws.outputs.iter().zip(ws.result.chunks_exact_mut(width)) {
+            rms_norm(isa, &ws.stream[token * width..][..width], norm, self.epsilon, to);
         }
         prepare(
             self.pool,
@@ -510,6 +618,36 @@ impl Step<'_> {
                 .for_each(|value| *value = cap * (*value / cap).tanh());
         }
         *ws.logits_vec() = logits;
+    }
+}
+
+/// Query rows of a block: its tokens, and for each the query heads of one key head.
+fn rows_of(block: &Block, group: usize) -> impl Iterator<Item = (usize, usize)> {
+    block
+        .tokens
+        .clone()
+        .flat_map(move |token| (0..group).map(move |g| (token, g)))
+}
+
+/// A call's queries in one layer.
+struct Queries<'a> {
+    qkv: &'a [f32],
+    stride: usize,
+    positions: &'a [usize],
+    /// Query heads of a key head.
+    group: usize,
+}
+
+impl Queries<'_> {
+    /// Loads a block's queries of one key head.
+    fn load(&self, isa: Isa, head: &Head<'_>, block: &Block, kv_head: usize, to: &mut AttentionPlace) {
+        to.positions.clear();
+        for (token, g) in rows_of(block, self.group) {
+            let from = token * self.stride + (kv_head * self.group + g) * head.dim;
+            let query = &self.qkv[from..from + head.dim];
+            to.scratch.set_query(isa, head, to.positions.len(), query);
+            to.positions.push(self.positions[token]);
+        }
     }
 }
 

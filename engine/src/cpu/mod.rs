@@ -9,7 +9,7 @@ use crate::backend::{Backend, BackendError, Component, Graph, GraphCall, GraphKi
 use pool::Pool;
 use reprise_kernels::isa::Isa;
 use reprise_kernels::packed::PackedMatrix;
-use reprise_kv::{KvMemory, LayerShape};
+use reprise_kv::{KvLanes, KvProfile, LayerShape, ProfileMismatch};
 use reprise_model::arch::Architecture;
 use reprise_model::gguf::Gguf;
 use std::sync::Arc;
@@ -29,6 +29,9 @@ pub enum CpuError {
     /// Its weights are not what the architecture asks for.
     #[error(transparent)]
     Weights(#[from] WeightsError),
+    /// The KV profile is for another model.
+    #[error(transparent)]
+    Profile(#[from] ProfileMismatch),
     /// The system gives no threads.
     #[error("cannot start compute threads: {0}; close other programs and try again")]
     Threads(#[from] std::io::Error),
@@ -42,22 +45,45 @@ pub struct CpuBackend {
     arch: Architecture,
     pool: Pool,
     weights: Weights,
+    residuals: Vec<Option<LayerResidual>>,
     head: Option<PackedMatrix>,
     workspace: Workspace,
     graphs: [Graph; 2],
 }
 
+/// A layer's residual keys, ready to use.
+struct LayerResidual {
+    /// `[head][dim]`: what is taken from keys, what they are divided by, and its inverse.
+    mean: Vec<f32>,
+    scale: Vec<f32>,
+    inverse: Vec<f32>,
+}
+
 impl CpuBackend {
-    /// Loads a model, ready to run with `threads` threads on windows of up to `context_tokens`.
+    /// Loads a model, ready to run with `threads` threads on windows of up to `context_tokens`, with keys and values
+    /// stored as `profile` says.
     ///
     /// # Errors
-    /// When a tensor is missing, misshapen, or not known.
+    /// When a tensor is missing, misshapen, or not known, or the profile is for another model.
     pub fn load(
         gguf: Arc<Gguf>,
         arch: Architecture,
         threads: usize,
         context_tokens: usize,
+        profile: &KvProfile,
     ) -> Result<CpuBackend, CpuError> {
+        profile.layouts(&CpuBackend::kv_shape(&arch))?;
+        let residuals: Vec<Option<LayerResidual>> = profile
+            .layers
+            .iter()
+            .map(|layer| {
+                layer.residual.as_ref().map(|residual| LayerResidual {
+                    mean: residual.mean.clone(),
+                    scale: residual.scale.clone(),
+                    inverse: residual.scale.iter().map(|scale| 1.0 / scale).collect(),
+                })
+            })
+            .collect();
         let pool = Pool::new(threads)?;
         let weights = Loader::new(&gguf, threads).weights(&arch)?;
         let head = Some(Loader::new(&gguf, threads).head(&arch)?);
@@ -70,6 +96,7 @@ impl CpuBackend {
             prefill,
             context_tokens,
             pool.threads(),
+            &|layer| residuals[layer].is_some(),
         );
         let isa = Isa::best();
         Ok(CpuBackend {
@@ -79,6 +106,7 @@ impl CpuBackend {
             arch,
             pool,
             weights,
+            residuals,
             head,
             workspace,
             graphs: [
@@ -115,7 +143,7 @@ impl Backend for CpuBackend {
         &self.graphs
     }
 
-    fn run(&mut self, call: &GraphCall<'_>, kv: &mut KvMemory) -> Result<(), BackendError> {
+    fn run(&mut self, call: &GraphCall<'_>, kv: &mut KvLanes<'_>) -> Result<(), BackendError> {
         forward::run(self, call, kv)
     }
 
@@ -124,8 +152,7 @@ impl Backend for CpuBackend {
     }
 
     fn attach(&mut self, component: Component) -> Result<(), BackendError> {
-        let Component::Head = component;
-        if self.head.is_none() {
+        if component == Component::Head && self.head.is_none() {
             let head = Loader::new(&self.gguf, self.pool.threads()).head(&self.arch);
             self.head = Some(head.map_err(|e| BackendError::Attach {
                 component,
@@ -136,13 +163,29 @@ impl Backend for CpuBackend {
     }
 
     fn detach(&mut self, component: Component) {
-        let Component::Head = component;
-        self.head = None;
+        match component {
+            // Its rows are read from the mapped file, whose pages the system takes back by itself.
+            Component::Embedding => {}
+            Component::Head => self.head = None,
+        }
+    }
+
+    fn is_attached(&self, component: Component) -> bool {
+        match component {
+            Component::Embedding => true,
+            Component::Head => self.head.is_some(),
+        }
     }
 
     fn component_bytes(&self, component: Component) -> usize {
-        let Component::Head = component;
-        self.head.as_ref().map_or(0, PackedMatrix::bytes)
+        match component {
+            Component::Embedding => 0,
+            Component::Head => self.head.as_ref().map_or(0, PackedMatrix::bytes),
+        }
+    }
+
+    fn workspace_bytes(&self) -> usize {
+        self.workspace.bytes()
     }
 
     fn bytes(&self) -> usize {

@@ -1,18 +1,23 @@
 //! Everything a call needs besides weights and keys, allocated once: no call allocates, unless it asks for the logits
 //! of many tokens.
 
+use super::DECODE_ROWS;
 use super::weights::Weights;
 use reprise_kernels::activations::{Activations, Forms};
-use reprise_kernels::attention::{AttentionScratch, Partial, SEGMENT_KEYS};
+use reprise_kernels::attention::{AttentionScratch, OffsetTable, Partial};
 use reprise_kernels::buffer::Buffer;
 use reprise_kernels::matmul::Scratch;
 use reprise_kernels::packed::{Family, PackedMatrix};
 use reprise_model::arch::{Architecture, Layer, Rope};
+use std::ops::Range;
 use std::sync::Mutex;
 
 /// Query rows an attention item aims at: enough to make bringing a tile of keys to f32 cheap, few enough that the rows
 /// and their results stay in the second-level cache.
 const ATTENTION_ROWS: usize = 192;
+/// Segments of keys, over all heads and lanes, whose results are kept apart at once when few tokens are computed: enough
+/// for threads to share, and no more when the context grows.
+const SEGMENT_SLOTS: usize = 64;
 
 /// Cosines and sines of one kind of rotary positions, for the tokens of a call.
 pub(super) struct RopeTable {
@@ -43,16 +48,16 @@ impl RopeTable {
         }
     }
 
-    /// Fills the table for tokens at `start..start + count`.
-    pub fn fill(&mut self, start: usize, count: usize) {
+    /// Fills the table for tokens at these positions.
+    pub fn fill(&mut self, positions: &[usize]) {
         let half = self.frequencies.len();
         let rows = self
             .cos
             .chunks_exact_mut(half)
             .zip(self.sin.chunks_exact_mut(half));
-        for (t, (cos, sin)) in rows.take(count).enumerate() {
+        for (&position, (cos, sin)) in positions.iter().zip(rows) {
             for ((cos, sin), frequency) in cos.iter_mut().zip(sin).zip(&self.frequencies) {
-                let (s, c) = ((start + t) as f64 * frequency).sin_cos();
+                let (s, c) = (position as f64 * frequency).sin_cos();
                 (*cos, *sin) = (c as f32, s as f32);
             }
         }
@@ -80,15 +85,23 @@ pub(super) struct Workspace {
     pub result: Buffer<f32>,
     pub activations: Activations,
     pub head_activations: Activations,
+    /// Each token's position and sequence.
     pub positions: Vec<usize>,
+    pub sequences: Vec<usize>,
+    /// Tokens that get logits.
+    pub outputs: Vec<usize>,
+    /// Attention's items.
+    pub blocks: Vec<Block>,
     pub ropes: Vec<RopeTable>,
+    /// Angles for the mean of residual keys, one table for each of `ropes` that has them.
+    pub offsets: Vec<Option<OffsetTable>>,
     /// Which of `ropes` a layer uses.
     pub rope_of_layer: Vec<usize>,
     pub matmul: Vec<Mutex<Scratch>>,
     pub attention: Vec<Mutex<AttentionPlace>>,
-    /// `[kv head][segment]`, for single tokens.
-    pub partials: Vec<Mutex<Partial>>,
-    pub segments: usize,
+    /// For few tokens: results over some segments each, and merged ones `[block][kv head]`.
+    pub slots: Vec<Mutex<Partial>>,
+    pub totals: Vec<Mutex<Partial>>,
     /// `tile rows * width` floats a thread, to normalise into.
     pub rows: Vec<Mutex<Buffer<f32>>>,
     logits: Vec<f32>,
@@ -96,13 +109,21 @@ pub(super) struct Workspace {
     bytes: usize,
 }
 
-/// A thread's attention scratch, one for each head dimension.
+/// Consecutive tokens of one sequence whose attention is computed together.
+#[derive(Debug, Clone)]
+pub(super) struct Block {
+    pub sequence: usize,
+    /// Which tokens of the call.
+    pub tokens: Range<usize>,
+}
+
+/// A thread's attention scratch.
 pub(super) struct AttentionPlace {
     pub scratch: AttentionScratch,
     pub positions: Vec<usize>,
 }
 
-/// Tokens in an attention item of this layer.
+/// Most tokens in an attention item of this layer.
 pub(super) fn attention_block(layer: &Layer) -> usize {
     (ATTENTION_ROWS / (layer.heads / layer.kv_heads)).max(1)
 }
@@ -115,6 +136,7 @@ impl Workspace {
         capacity: usize,
         context_tokens: usize,
         threads: usize,
+        residual: &dyn Fn(usize) -> bool,
     ) -> Workspace {
         let most = |f: &dyn Fn(&Layer) -> usize| arch.layers.iter().map(f).max().unwrap_or(0);
         let qkv = most(&|l| (l.heads + 2 * l.kv_heads) * l.head_dim);
@@ -150,18 +172,32 @@ impl Workspace {
                 ));
             }
         }
+        let mut offsets: Vec<Option<OffsetTable>> = ropes.iter().map(|_| None).collect();
+        for (i, &rope) in rope_of_layer.iter().enumerate() {
+            if residual(i) {
+                offsets[rope]
+                    .get_or_insert_with(|| OffsetTable::new(&ropes[rope].frequencies, context_tokens));
+            }
+        }
         let dim = most(&|l| l.head_dim);
         let block_rows = most(&|l| attention_block(l).min(capacity) * (l.heads / l.kv_heads));
         let group = most(&|l| l.heads / l.kv_heads);
         let kv_heads = most(&|l| l.kv_heads);
-        let segments = context_tokens.div_ceil(SEGMENT_KEYS);
+        let block_rows = block_rows.max(DECODE_ROWS * group);
+        let slot_rows = DECODE_ROWS * group;
+        let pieces = DECODE_ROWS * kv_heads;
+        let slots = SEGMENT_SLOTS.max(pieces);
         let place = || AttentionPlace {
             scratch: AttentionScratch::new(block_rows, dim),
             positions: Vec::with_capacity(block_rows),
         };
         let tile = reprise_kernels::activations::TILE_ROWS * widest;
         let floats = capacity * (2 * arch.width + qkv + attended + 2 * feed_forward) + arch.vocabulary;
-        let per_thread = tile + block_rows * dim * 3 + 4 * 64 * dim + capacity * 16 + 40 * 1024;
+        let attention: Vec<Mutex<AttentionPlace>> = (0..threads).map(|_| Mutex::new(place())).collect();
+        let attention_bytes = threads * AttentionScratch::new(block_rows, dim).bytes()
+            + (slots + pieces) * Partial::new(slot_rows, dim).bytes()
+            + offsets.iter().flatten().map(OffsetTable::bytes).sum::<usize>();
+        let per_thread = tile + capacity * 16 + 40 * 1024;
         Workspace {
             stream: Buffer::zeroed(capacity * arch.width),
             qkv: Buffer::zeroed(capacity * qkv),
@@ -171,18 +207,24 @@ impl Workspace {
             activations: Activations::new(capacity, widest, forms),
             head_activations: Activations::new(capacity, arch.width, head_forms),
             positions: Vec::with_capacity(capacity),
+            sequences: Vec::with_capacity(capacity),
+            outputs: Vec::with_capacity(capacity),
+            blocks: Vec::with_capacity(capacity),
             ropes,
+            offsets,
             rope_of_layer,
             matmul: (0..threads).map(|_| Mutex::new(Scratch::new(capacity))).collect(),
-            attention: (0..threads).map(|_| Mutex::new(place())).collect(),
-            partials: (0..kv_heads * segments)
-                .map(|_| Mutex::new(Partial::new(group, dim)))
+            attention,
+            slots: (0..slots)
+                .map(|_| Mutex::new(Partial::new(slot_rows, dim)))
                 .collect(),
-            segments,
+            totals: (0..pieces)
+                .map(|_| Mutex::new(Partial::new(slot_rows, dim)))
+                .collect(),
             rows: (0..threads).map(|_| Mutex::new(Buffer::zeroed(tile))).collect(),
             logits: vec![0.0; arch.vocabulary],
             logits_len: 0,
-            bytes: 4 * (floats + threads * per_thread) + capacity * widest * 5 / 4,
+            bytes: 4 * (floats + threads * per_thread) + attention_bytes + capacity * widest * 5 / 4,
         }
     }
 

@@ -1,9 +1,10 @@
 //! `reprise bench`: how fast prompts are read and answers written, in llama-bench's terms, alone or against it.
 //!
 //! `pp512` reads 512 prompt tokens into an empty window, `tg128` writes 128 tokens one by one, `@d4096` does so with
-//! 4,096 tokens already in the window. Tokens are arbitrary and nothing is sampled, as in llama-bench. With a peer the
-//! two run by turns, repetition by repetition, so that whatever else the machine does falls on both; reported are
-//! medians of tokens a second and their ratio.
+//! 4,096 tokens already in the window, `x4` in four lanes at once (tokens a second of all together). Tokens are arbitrary
+//! and nothing is sampled, as in llama-bench. With a peer the two run by turns, repetition by repetition, so that
+//! whatever else the machine does falls on both; reported are medians of tokens a second and their ratio. Of the peer's
+//! variants (KV types, flash attention on or off) the best one counts.
 
 mod ours;
 mod peer;
@@ -12,7 +13,8 @@ mod table;
 use std::path::PathBuf;
 
 use clap::Args;
-use reprise_engine::{Engine, LoadOptions};
+use reprise_engine::worker::{LANES, Worker};
+use reprise_engine::{KvChoice, LoadOptions};
 use reprise_library::models::Shelf;
 
 use crate::failure::{Failure, Outcome};
@@ -23,6 +25,7 @@ use ours::Ours;
 Examples:
   reprise bench
   reprise bench -m model.gguf -p 512,4096 -n 128 -d 0,4096 -t 2 -r 5
+  reprise bench -m model.gguf -n 64 -d 0,4096 --kv f16,tq4 --lanes 1,2,4
   reprise bench -m model.gguf --against ~/llama.cpp/build/bin/llama-bench --json")]
 pub struct BenchArguments {
     /// A name from `reprise models list`, or a GGUF file [default: the default model]
@@ -52,15 +55,37 @@ pub struct BenchArguments {
     /// Compute threads [default: the machine's physical cores]
     #[arg(short, long, value_name = "N", value_parser = crate::arguments::threads)]
     threads: Option<usize>,
+    /// How keys and values are stored; by turns where several are named
+    #[arg(long, value_name = "FORMAT,...", value_delimiter = ',', default_value = "profile", value_parser = crate::arguments::kv_choice)]
+    kv: Vec<KvChoice>,
     /// Repetitions of each test
     #[arg(short, long, value_name = "N", default_value = "5", value_parser = crate::arguments::at_least::<1>)]
     repetitions: usize,
     /// Print JSON: an array of {test, ours, peer, ratio}
     #[arg(long)]
     json: bool,
+    /// Lanes that write at once
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1", value_parser = lanes)]
+    lanes: Vec<usize>,
     /// A llama-bench binary to run by turns with
     #[arg(long, value_name = "PATH")]
     against: Option<PathBuf>,
+    /// KV types the peer is tried with, each without and with flash attention (quantised ones only with)
+    #[arg(
+        long,
+        value_name = "TYPE,...",
+        value_delimiter = ',',
+        default_value = "f16",
+        requires = "against"
+    )]
+    peer_kv: Vec<String>,
+}
+
+fn lanes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(lanes) if (1..=LANES).contains(&lanes) => Ok(lanes),
+        _ => Err(format!("a number of lanes from 1 to {LANES} is needed")),
+    }
 }
 
 /// One thing to measure.
@@ -77,20 +102,28 @@ pub enum Work {
 pub struct Test {
     work: Work,
     depth: usize,
+    /// Lanes that do it at once.
+    lanes: usize,
 }
 
 impl Test {
-    /// llama-bench's name for it, for example `tg128@d4096`.
+    /// llama-bench's name for it, for example `tg128@d4096`; `x4` for four lanes.
     fn name(self) -> String {
         let name = match self.work {
             Work::Prompt(n) => format!("pp{n}"),
             Work::Generate(n) => format!("tg{n}"),
         };
-        if self.depth == 0 {
-            name
+        let depth = if self.depth == 0 {
+            String::new()
         } else {
-            format!("{name}@d{}", self.depth)
-        }
+            format!("@d{}", self.depth)
+        };
+        let lanes = if self.lanes == 1 {
+            String::new()
+        } else {
+            format!(" x{}", self.lanes)
+        };
+        format!("{name}{depth}{lanes}")
     }
 
     fn tokens(self) -> usize {
@@ -104,8 +137,12 @@ impl Test {
 #[derive(Debug)]
 pub struct Measured {
     test: Test,
+    /// How keys and values were stored.
+    kv: String,
     ours: Vec<f64>,
     peer: Vec<f64>,
+    /// Which of the peer's variants was best.
+    variant: String,
 }
 
 /// The middle value.
@@ -128,38 +165,66 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
         .map(|test| test.depth + test.tokens())
         .max()
         .map(|n| n.max(64));
-    let mut engine = Engine::load(
-        &path,
-        &LoadOptions {
+    let mut workers = Vec::new();
+    for kv in &arguments.kv {
+        let options = LoadOptions {
             threads: arguments.threads,
             context_tokens,
-        },
-    )?;
-    let threads = engine.info().threads;
+            kv: kv.clone(),
+            ..LoadOptions::default()
+        };
+        workers.push(Worker::load(&path, &options)?);
+    }
+    let threads = workers.first().map_or(1, |worker| worker.info().threads);
+    let variants = peer::variants(&arguments.peer_kv);
     let mut results = Vec::new();
     for test in tests {
-        let mut measured = Measured {
-            test,
-            ours: Vec::new(),
-            peer: Vec::new(),
-        };
-        let mut ours = Ours::new(&mut engine, test)?;
+        let mut peers = vec![Vec::new(); variants.len()];
+        let mut measured: Vec<Measured> = workers
+            .iter()
+            .map(|worker| Measured {
+                test,
+                kv: worker.info().kv_format.clone(),
+                ours: Vec::new(),
+                peer: Vec::new(),
+                variant: String::new(),
+            })
+            .collect();
+        for worker in &mut workers {
+            Ours::new(worker, test)?.fill()?;
+        }
         for _ in 0..arguments.repetitions.max(1) {
-            ours.warm_up()?;
-            measured.ours.push(ours.measure()?);
-            if let Some(binary) = &arguments.against {
-                measured.peer.push(peer::measure(binary, &path, test, threads)?);
+            for (worker, measured) in workers.iter_mut().zip(&mut measured) {
+                let mut ours = Ours::new(worker, test)?;
+                ours.warm_up()?;
+                measured.ours.push(ours.measure()?);
+            }
+            // llama-bench has no lanes: it is compared with one.
+            if let (Some(binary), 1) = (&arguments.against, test.lanes) {
+                for (variant, times) in variants.iter().zip(&mut peers) {
+                    times.push(peer::measure(binary, &path, test, threads, variant)?);
+                }
+            }
+        }
+        for worker in &mut workers {
+            Ours::new(worker, test)?.clear();
+        }
+        let best = variants.iter().zip(&peers).filter(|(_, times)| !times.is_empty());
+        if let Some((variant, times)) = best.max_by(|a, b| median(a.1).total_cmp(&median(b.1))) {
+            for measured in &mut measured {
+                measured.peer = times.clone();
+                measured.variant = variant.name();
             }
         }
         if !arguments.json {
             eprintln!("{} done", test.name());
         }
-        results.push(measured);
+        results.extend(measured);
     }
     if arguments.json {
         table::print_json(&results)
     } else {
-        table::print(&results, &engine, arguments.against.is_some())
+        table::print(&results, &workers, arguments.against.is_some())
     }
 }
 
@@ -171,8 +236,16 @@ fn tests(arguments: &BenchArguments) -> Outcome<Vec<Test>> {
         tests.extend(
             prompts
                 .chain(answers)
-                .map(|work| Test { work, depth })
-                .filter(|test| test.tokens() > 0),
+                .flat_map(|work| {
+                    arguments
+                        .lanes
+                        .iter()
+                        .map(move |&lanes| Test { work, depth, lanes })
+                })
+                // Prompts are read one after the other, whatever the lanes.
+                .filter(|test| {
+                    test.tokens() > 0 && (test.lanes == 1 || matches!(test.work, Work::Generate(_)))
+                }),
         );
     }
     if tests.is_empty() {
@@ -192,7 +265,8 @@ mod tests {
         assert_eq!(
             Test {
                 work: Work::Prompt(512),
-                depth: 0
+                depth: 0,
+                lanes: 1,
             }
             .name(),
             "pp512"
@@ -200,10 +274,11 @@ mod tests {
         assert_eq!(
             Test {
                 work: Work::Generate(128),
-                depth: 4096
+                depth: 4096,
+                lanes: 4,
             }
             .name(),
-            "tg128@d4096"
+            "tg128@d4096 x4"
         );
     }
 

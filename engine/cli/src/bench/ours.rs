@@ -2,23 +2,22 @@
 
 use std::time::Instant;
 
-use reprise_engine::Engine;
-use reprise_engine::backend::{GraphCall, GraphKind, Outputs};
+use reprise_engine::backend::{GraphCall, GraphKind, Outputs, Stretch};
+use reprise_engine::worker::{LANES, Worker};
 
 use super::{Test, Work};
 use crate::failure::Outcome;
 
-/// A test made ready: with the tokens of its depth in the window.
+/// A test on a worker: each of its lanes has the tokens of the test's depth in its window.
 pub struct Ours<'a> {
-    engine: &'a mut Engine,
+    worker: &'a mut Worker,
     test: Test,
     tokens: Vec<u32>,
 }
 
 impl<'a> Ours<'a> {
-    /// Reads the depth's tokens.
-    pub fn new(engine: &'a mut Engine, test: Test) -> Outcome<Ours<'a>> {
-        let vocabulary = engine.tokenizer().vocab_size() as u32;
+    pub fn new(worker: &'a mut Worker, test: Test) -> Outcome<Ours<'a>> {
+        let vocabulary = worker.tokenizer().vocab_size() as u32;
         // Arbitrary tokens, the same in every run.
         let mut state = 42u32;
         let tokens = std::iter::repeat_with(|| {
@@ -27,9 +26,27 @@ impl<'a> Ours<'a> {
         })
         .take(test.depth + test.tokens())
         .collect();
-        let mut ours = Ours { engine, test, tokens };
-        ours.read(0, test.depth)?;
-        Ok(ours)
+        Ok(Ours { worker, test, tokens })
+    }
+
+    /// Reads the depth's tokens into every lane: once, and the others share its pages.
+    pub fn fill(&mut self) -> Outcome {
+        self.clear();
+        self.read(0, self.test.depth)?;
+        let (_, kv) = self.worker.parts_mut();
+        for lane in 1..self.test.lanes {
+            kv.sequences[lane] = kv.sequences[0].fork(self.test.depth);
+        }
+        Ok(())
+    }
+
+    /// Gives all pages back.
+    pub fn clear(&mut self) {
+        let (_, kv) = self.worker.parts_mut();
+        for sequence in kv.sequences {
+            sequence.truncate(0);
+            sequence.cancel();
+        }
     }
 
     /// Runs some of the work unmeasured, as llama-bench does before it measures: after the peer's turn caches and
@@ -42,7 +59,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// Does the work once; returns tokens a second.
+    /// Does the work once; returns tokens a second over all lanes.
     pub fn measure(&mut self) -> Outcome<f64> {
         let (start, end) = (self.test.depth, self.tokens.len());
         let begin = Instant::now();
@@ -50,42 +67,57 @@ impl<'a> Ours<'a> {
             Work::Prompt(_) => self.read(start, end)?,
             Work::Generate(_) => self.write(start, end)?,
         }
-        Ok(self.test.tokens() as f64 / begin.elapsed().as_secs_f64())
+        Ok((self.test.tokens() * self.test.lanes) as f64 / begin.elapsed().as_secs_f64())
     }
 
     fn read(&mut self, start: usize, end: usize) -> Outcome {
-        let (backend, kv) = self.engine.parts_mut();
+        let (backend, mut kv) = self.worker.parts_mut();
+        kv.sequences[0].truncate(start);
         let capacity = backend.capacity(GraphKind::Prefill);
         for at in (start..end).step_by(capacity) {
             let stop = (at + capacity).min(end);
+            kv.sequences[0].prepare(stop, None)?;
+            let stretches = [Stretch {
+                sequence: 0,
+                start: at,
+                tokens: &self.tokens[at..stop],
+            }];
             let outputs = if stop == end { Outputs::Last } else { Outputs::None };
-            let tokens = &self.tokens[at..stop];
-            backend.run(
-                &GraphCall {
-                    kind: GraphKind::Prefill,
-                    tokens,
-                    start: at,
-                    outputs,
-                },
-                kv,
-            )?;
+            let call = GraphCall {
+                kind: GraphKind::Prefill,
+                stretches: &stretches,
+                outputs,
+            };
+            backend.run(&call, &mut kv)?;
+            kv.sequences[0].commit(stop);
         }
         Ok(())
     }
 
     fn write(&mut self, start: usize, end: usize) -> Outcome {
-        let (backend, kv) = self.engine.parts_mut();
+        let (backend, mut kv) = self.worker.parts_mut();
+        let lanes = self.test.lanes;
+        for sequence in &mut kv.sequences[..lanes] {
+            sequence.truncate(start);
+        }
         for at in start..end {
-            let tokens = &self.tokens[at..=at];
-            backend.run(
-                &GraphCall {
-                    kind: GraphKind::Decode,
-                    tokens,
-                    start: at,
-                    outputs: Outputs::Last,
-                },
-                kv,
-            )?;
+            for sequence in &mut kv.sequences[..lanes] {
+                sequence.prepare(at + 1, None)?;
+            }
+            let stretches: [Stretch<'_>; LANES] = std::array::from_fn(|sequence| Stretch {
+                sequence,
+                start: at,
+                tokens: &self.tokens[at..=at],
+            });
+            let call = GraphCall {
+                kind: GraphKind::Decode,
+                stretches: &stretches[..lanes],
+                outputs: Outputs::Last,
+            };
+            backend.run(&call, &mut kv)?;
+            for sequence in &mut kv.sequences[..lanes] {
+                sequence.commit(at + 1);
+            }
         }
         Ok(())
     }

@@ -13,8 +13,37 @@ struct Row {
     avg_ts: f64,
 }
 
+/// One way to run the peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    kv: String,
+    flash_attention: bool,
+}
+
+impl Variant {
+    /// For tables.
+    pub fn name(&self) -> String {
+        format!("{} fa{}", self.kv, u8::from(self.flash_attention))
+    }
+}
+
+/// Every KV type without and with flash attention; a quantised one needs it.
+pub fn variants(types: &[String]) -> Vec<Variant> {
+    let both = |kv: &String| {
+        [false, true].map(|flash_attention| Variant {
+            kv: kv.clone(),
+            flash_attention,
+        })
+    };
+    types
+        .iter()
+        .flat_map(both)
+        .filter(|variant| variant.flash_attention || variant.kv == "f16")
+        .collect()
+}
+
 /// Runs one test once; returns tokens a second. The process warms up by itself, and loading is not counted.
-pub fn measure(binary: &Path, model: &Path, test: Test, threads: usize) -> Outcome<f64> {
+pub fn measure(binary: &Path, model: &Path, test: Test, threads: usize, variant: &Variant) -> Outcome<f64> {
     let (prompt, generate) = match test.work {
         Work::Prompt(n) => (n, 0),
         Work::Generate(n) => (0, n),
@@ -25,6 +54,8 @@ pub fn measure(binary: &Path, model: &Path, test: Test, threads: usize) -> Outco
         .args(["-r", "1", "-o", "json"])
         .args(["-p", &prompt.to_string(), "-n", &generate.to_string()])
         .args(["-d", &test.depth.to_string(), "-t", &threads.to_string()])
+        .args(["-ctk", &variant.kv, "-ctv", &variant.kv])
+        .args(["-fa", if variant.flash_attention { "1" } else { "0" }])
         .output()
         .map_err(|e| Failure::message(format!("{}: cannot be run: {e}", binary.display())))?;
     if !output.status.success() {

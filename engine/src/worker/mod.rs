@@ -1,0 +1,811 @@
+//! What the engine's thread owns: the backend, the KV pool, and the requests in their lanes.
+//!
+//! [`Worker::turn`] makes one graph call and everything around it: cancelled requests leave, waiting ones are admitted,
+//! the scheduler says what runs, its results go to the requests, ended ones leave their pages behind for later prompts.
+//! Nothing here waits or sleeps, so that a test can drive it step by step; [`crate::Engine`] gives it a thread.
+
+mod kept;
+mod lane;
+mod picture;
+mod speculate;
+
+use crate::api::{
+    Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Speculation,
+    StopReason, TokenId,
+};
+use crate::backend::{Backend, BackendError, Component, GraphCall, GraphKind, Outputs, Stretch};
+use crate::guard::{Guard, Pressure};
+use crate::lanes::policy::{Demand, Policy, Refusal};
+use crate::lanes::scheduler::{RequestId, Scheduler, Turn};
+use crate::load::{Loaded, Work};
+use crate::residency::Leases;
+use crate::sampling::Sampler;
+use kept::Kept;
+use lane::{Lane, Pending};
+use reprise_kv::pool::{PagePool, PoolError, Sequence};
+use reprise_kv::{KvLanes, LayerLayout, PAGE_TOKENS};
+use reprise_model::tokenizer::Tokenizer;
+use speculate::{Drafter, MOST_GUESSED, Payoff, PromptLookup};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Most requests active at once.
+pub const LANES: usize = 4;
+/// A prompt is read in calls of about this long, so that progress shows and a cancellation is heard; how it is split
+/// changes no result.
+const CALL_SECONDS: f64 = 0.5;
+/// The first call's tokens, before the machine's speed is known.
+const FIRST_CALL_TOKENS: usize = 128;
+/// Calls are multiples of this.
+const CALL_STEP_TOKENS: usize = 32;
+/// While this many tokens of a prompt are still to be read, the head's weights are not needed for long enough to be
+/// worth releasing.
+const LONG_PREFILL_TOKENS: usize = 1_024;
+
+/// The engine without its thread. See the module.
+pub struct Worker {
+    info: ModelInfo,
+    tokenizer: Arc<Tokenizer>,
+    backend: Box<dyn Backend>,
+    layouts: Vec<LayerLayout>,
+    pool: PagePool,
+    /// One sequence a slot; empty where no lane is.
+    sequences: Vec<Sequence>,
+    lanes: Vec<Option<Lane>>,
+    queue: Vec<Pending>,
+    scheduler: Scheduler,
+    kept: Kept,
+    leases: Leases,
+    residency: Residency,
+    guard: Guard,
+    drafter: Option<Box<dyn Drafter>>,
+    speculation: &'static str,
+    payoff: Payoff,
+    /// Tokens of the next prefill call that runs alone, and tokens a second the last ones made.
+    call_tokens: usize,
+    prefill_rate: Option<f64>,
+    next_id: u64,
+    totals: Totals,
+    work: Work,
+}
+
+/// Counts since the model was loaded.
+#[derive(Debug, Default)]
+struct Totals {
+    requests: u64,
+    refused: u64,
+    prompt_tokens: u64,
+    reused_tokens: u64,
+    answer_tokens: u64,
+    guessed: u64,
+    accepted: u64,
+    pictures: u64,
+}
+
+impl Worker {
+    /// Loads a GGUF file.
+    ///
+    /// # Errors
+    /// When the file is broken, holds a model that is not supported, or an option cannot be met.
+    pub fn load(path: &Path, options: &LoadOptions) -> Result<Worker, EngineError> {
+        Ok(Worker::new(Loaded::load(path, options)?, options)?)
+    }
+
+    /// Puts a loaded model to work.
+    ///
+    /// # Errors
+    /// When a draft model cannot be used.
+    pub fn new(loaded: Loaded, options: &LoadOptions) -> Result<Worker, EngineError> {
+        let Loaded {
+            info,
+            tokenizer,
+            backend,
+            layouts,
+            pool,
+            work,
+            ..
+        } = loaded;
+        let lanes = LANES.min(backend.capacity(GraphKind::Decode)).max(1);
+        let policy = Policy {
+            lanes,
+            page_tokens: PAGE_TOKENS,
+            ..Policy::default()
+        };
+        let (drafter, speculation): (Option<Box<dyn Drafter>>, _) = match &options.speculation {
+            Speculation::Off => (None, "off"),
+            Speculation::PromptLookup => (Some(Box::new(PromptLookup)), "prompt lookup"),
+            Speculation::DraftModel(path) => (
+                Some(Box::new(speculate::DraftModel::load(path, &tokenizer, options)?)),
+                "draft model",
+            ),
+        };
+        Ok(Worker {
+            scheduler: Scheduler::new(policy, pool.usage().total),
+            sequences: (0..lanes).map(|_| pool.sequence()).collect(),
+            lanes: (0..lanes).map(|_| None).collect(),
+            queue: Vec::new(),
+            kept: Kept::default(),
+            leases: Leases::default(),
+            residency: options.residency,
+            guard: Guard::new(options.memory_limit_bytes),
+            drafter,
+            speculation,
+            payoff: Payoff::new(),
+            call_tokens: FIRST_CALL_TOKENS,
+            prefill_rate: None,
+            next_id: 0,
+            totals: Totals::default(),
+            work,
+            info,
+            tokenizer,
+            backend,
+            layouts,
+            pool,
+        })
+    }
+
+    /// Facts about the model.
+    pub fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// The model's tokenizer.
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+        &self.tokenizer
+    }
+
+    /// The backend's name, for example `cpu avx2`.
+    pub fn backend_name(&self) -> &str {
+        self.backend.name()
+    }
+
+    /// The pool of all keys and values.
+    pub fn pool(&self) -> &PagePool {
+        &self.pool
+    }
+
+    /// What one token costs, for measuring.
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
+    /// Bytes of weights and scratch, and of the pool's pages that are really there.
+    pub fn bytes(&self) -> (usize, usize) {
+        (self.backend.bytes(), self.pool.resident_bytes())
+    }
+
+    /// Bytes of scratch: the same whatever the context's length.
+    pub fn workspace_bytes(&self) -> usize {
+        self.backend.workspace_bytes()
+    }
+
+    /// The watch over memory.
+    pub fn guard_mut(&mut self) -> &mut Guard {
+        &mut self.guard
+    }
+
+    /// The backend and the lanes' sequences, for measuring. Ends nothing: call it when no request runs.
+    pub fn parts_mut(&mut self) -> (&mut dyn Backend, KvLanes<'_>) {
+        let kv = KvLanes {
+            layouts: &self.layouts,
+            sequences: &mut self.sequences,
+        };
+        (&mut *self.backend, kv)
+    }
+
+    /// Lets go what ended requests left, and gives the memory back to the system.
+    pub fn forget(&mut self) {
+        self.kept.clear();
+        self.pool.trim();
+    }
+
+    /// Whether any request waits or runs.
+    pub fn is_busy(&self) -> bool {
+        self.scheduler.queued_count() + self.scheduler.lane_count() > 0
+    }
+
+    /// Takes a request in. Its `on_end` is called in any case: here when it is refused, else from a later turn.
+    pub fn submit(&mut self, request: Request) -> RequestId {
+        let id = RequestId(self.next_id);
+        self.next_id += 1;
+        match self.examine(&request) {
+            Ok((sampler, demand)) => match self.scheduler.enqueue(id, demand) {
+                Ok(()) => self.queue.push(Pending {
+                    id,
+                    request,
+                    sampler,
+                    begin: Instant::now(),
+                }),
+                Err(refusal) => self.refuse(request, self.does_not_fit(&refusal)),
+            },
+            Err(error) => self.refuse(request, error),
+        }
+        id
+    }
+
+    fn refuse(&mut self, request: Request, error: EngineError) {
+        self.totals.refused += 1;
+        (request.on_end)(Err(error));
+    }
+
+    /// Whether a request can be served at all.
+    fn examine(&mut self, request: &Request) -> Result<(Sampler, Demand), EngineError> {
+        let (prompt_tokens, window) = (request.prompt.len(), self.info.context_tokens - 1);
+        if prompt_tokens == 0 {
+            return Err(EngineError::EmptyPrompt);
+        }
+        if prompt_tokens > window {
+            return Err(EngineError::PromptTooLong {
+                prompt_tokens,
+                window,
+            });
+        }
+        let sampler = Sampler::new(&request.options.sampling, self.tokenizer.vocab_size())?;
+        let demand = Demand {
+            prompt_tokens,
+            shared_tokens: self.shared_with(&request.prompt),
+            output_tokens: request.options.max_tokens.min(window + 1 - prompt_tokens),
+        };
+        self.guard.poll();
+        let fresh = self.fresh_bytes(self.scheduler.policy().pages(&demand));
+        if let Pressure::Short(_) = self.guard.pressure(fresh) {
+            // What can be made again goes first.
+            self.make_room();
+            if let Pressure::Short(reason) = self
+                .guard
+                .pressure(self.fresh_bytes(self.scheduler.policy().pages(&demand)))
+            {
+                return Err(EngineError::MemoryShort { reason });
+            }
+        }
+        Ok((sampler, demand))
+    }
+
+    /// Bytes that so many pages take beyond what the pool already has from the system.
+    fn fresh_bytes(&self, pages: usize) -> u64 {
+        let usage = self.pool.usage();
+        let idle = self
+            .pool
+            .resident_bytes()
+            .saturating_sub(usage.used * usage.page_bytes);
+        (pages * usage.page_bytes).saturating_sub(idle) as u64
+    }
+
+    fn does_not_fit(&self, refusal: &Refusal) -> EngineError {
+        let page_bytes = self.pool.usage().page_bytes as u64;
+        EngineError::DoesNotFit {
+            prompt_tokens: refusal.prompt_tokens,
+            output_tokens: refusal.output_tokens,
+            needed_bytes: refusal.needed_pages as u64 * page_bytes,
+            total_bytes: refusal.total_pages as u64 * page_bytes,
+        }
+    }
+
+    /// Tokens at the prompt's beginning whose KV is in memory.
+    fn shared_with(&self, prompt: &[TokenId]) -> usize {
+        let active = self
+            .lanes
+            .iter()
+            .flatten()
+            .map(|lane| kept::common(&lane.tokens, prompt));
+        active.max().unwrap_or(0).max(self.kept.longest(prompt))
+    }
+
+    /// A fork of the KV that has the longest common beginning with the prompt, without the prompt's last token.
+    fn fork(&mut self, prompt: &[TokenId]) -> Sequence {
+        let most = prompt.len() - 1;
+        let active = self.lanes.iter().enumerate().filter_map(|(slot, lane)| {
+            let lane = lane.as_ref()?;
+            Some((kept::common(&lane.tokens, prompt), slot))
+        });
+        match active.max() {
+            Some((len, slot)) if len > 0 && len >= self.kept.longest(prompt) => {
+                self.sequences[slot].fork(len.min(most))
+            }
+            _ => self
+                .kept
+                .fork(prompt, most)
+                .unwrap_or_else(|| self.pool.sequence()),
+        }
+    }
+
+    /// Does the next piece of work; returns whether there is more.
+    pub fn turn(&mut self) -> bool {
+        self.leave_cancelled();
+        if self.guard.poll() && self.guard.pressure(0) != Pressure::None {
+            self.make_room();
+        }
+        while self.admit() {}
+        match self.scheduler.next_turn() {
+            Turn::Idle => return false,
+            Turn::Blocked { first } => self.give_up(first),
+            Turn::Prefill { id, most_tokens } => self.prefill(id, most_tokens),
+            Turn::Decode { may_speculate, .. } => self.decode(may_speculate),
+        }
+        self.is_busy()
+    }
+
+    /// Lets go what can be made again: kept work, free pages, parts of the model that nobody holds.
+    fn make_room(&mut self) {
+        self.kept.clear();
+        let pages = self.pool.trim();
+        let components = self.leases.sweep(&mut *self.backend);
+        tracing::debug!(
+            pages,
+            components,
+            "memory is tight: let go what can be made again (bytes)"
+        );
+    }
+
+    fn leave_cancelled(&mut self) {
+        for slot in 0..self.lanes.len() {
+            if self.lanes[slot]
+                .as_ref()
+                .is_some_and(|lane| lane.request.cancel.is_cancelled())
+            {
+                self.finish(slot, StopReason::Cancelled);
+            }
+        }
+        while let Some(index) = self
+            .queue
+            .iter()
+            .position(|pending| pending.request.cancel.is_cancelled())
+        {
+            let Pending {
+                id, request, begin, ..
+            } = self.queue.remove(index);
+            self.scheduler.remove(id);
+            self.totals.requests += 1;
+            (request.on_end)(Ok(Answer {
+                text: String::new(),
+                stop: StopReason::Cancelled,
+                prompt_tokens: request.prompt.len(),
+                reused_tokens: 0,
+                answer_tokens: 0,
+                time_to_first_token: begin.elapsed(),
+                decode_time: std::time::Duration::ZERO,
+            }));
+        }
+    }
+
+    /// Makes one waiting request a lane, if one fits.
+    fn admit(&mut self) -> bool {
+        if self.scheduler.queued_count() == 0 || self.scheduler.lane_count() >= self.lanes.len() {
+            return false;
+        }
+        let mut scheduler = std::mem::replace(&mut self.scheduler, Scheduler::new(Policy::default(), 0));
+        let policy = *scheduler.policy();
+        let mut granted = None;
+        let admitted = scheduler.admit(|id, demand, _| {
+            let index = self.queue.iter().position(|pending| pending.id == id)?;
+            let prompt = std::mem::take(&mut self.queue[index].request.prompt);
+            let sequence = self.fork(&prompt);
+            self.queue[index].request.prompt = prompt;
+            let shared_tokens = sequence.len();
+            let pages = policy.pages(&Demand {
+                shared_tokens,
+                ..*demand
+            });
+            let reservation = self.reserve(pages)?;
+            granted = Some((index, sequence, reservation));
+            Some(shared_tokens)
+        });
+        self.scheduler = scheduler;
+        let (Some(id), Some((index, sequence, reservation))) = (admitted, granted) else {
+            return false;
+        };
+        let pending = self.queue.remove(index);
+        let Some(slot) = self.lanes.iter().position(Option::is_none) else {
+            unreachable!("the scheduler admits no more requests than there are slots");
+        };
+        debug_assert_eq!(pending.id, id);
+        let reused = sequence.len();
+        let mut lane = Lane::new(
+            pending,
+            &self.tokenizer,
+            reservation,
+            reused,
+            self.info.context_tokens,
+        );
+        lane.report_prefill();
+        self.sequences[slot] = sequence;
+        self.lanes[slot] = Some(lane);
+        true
+    }
+
+    /// Pages from the pool; kept work makes room where that is enough.
+    fn reserve(&mut self, pages: usize) -> Option<reprise_kv::pool::Reservation> {
+        loop {
+            if let Ok(reservation) = self.pool.reserve(pages) {
+                return Some(reservation);
+            }
+            if self.pool.usage().spare() + self.kept.pages() < pages || !self.kept.evict() {
+                return None;
+            }
+        }
+    }
+
+    /// Nothing runs and a request cannot be admitted.
+    fn give_up(&mut self, id: RequestId) {
+        self.make_room();
+        if self.admit() {
+            return;
+        }
+        // Pages are held by something that is neither a lane nor kept: a mistake, but nobody shall wait for ever.
+        if let Some(index) = self.queue.iter().position(|pending| pending.id == id) {
+            let pending = self.queue.remove(index);
+            self.scheduler.remove(id);
+            let usage = self.pool.usage();
+            self.refuse(
+                pending.request,
+                EngineError::Pool(PoolError::Exhausted {
+                    wanted: usage.total,
+                    available: usage.spare(),
+                    total: usage.total,
+                }),
+            );
+        }
+    }
+
+    fn slot_of(&self, id: RequestId) -> Option<usize> {
+        self.lanes
+            .iter()
+            .position(|lane| lane.as_ref().is_some_and(|lane| lane.id == id))
+    }
+
+    /// Reads some of a prompt.
+    fn prefill(&mut self, id: RequestId, most_tokens: Option<usize>) {
+        let Some(slot) = self.slot_of(id) else {
+            self.scheduler.remove(id);
+            return;
+        };
+        let Some(lane) = self.lanes[slot].as_mut() else {
+            return;
+        };
+        let capacity = self.backend.capacity(GraphKind::Prefill);
+        let done = lane.tokens.len();
+        let left = lane.request.prompt.len() - done;
+        let count = left.min(most_tokens.unwrap_or(self.call_tokens)).min(capacity);
+        let is_last = count == left;
+        let begin = Instant::now();
+        let result = self.run_prefill(slot, done, count, is_last);
+        if let Err(error) = result {
+            self.fail(slot, error);
+            return;
+        }
+        let rate = count as f64 / begin.elapsed().as_secs_f64();
+        self.prefill_rate = Some(rate);
+        if most_tokens.is_none() && count >= CALL_STEP_TOKENS {
+            let wanted = (rate * CALL_SECONDS) as usize / CALL_STEP_TOKENS * CALL_STEP_TOKENS;
+            self.call_tokens = wanted
+                .clamp(CALL_STEP_TOKENS, capacity.max(CALL_STEP_TOKENS))
+                .min(capacity);
+        }
+        let Some(lane) = self.lanes[slot].as_mut() else {
+            return;
+        };
+        lane.tokens
+            .extend_from_slice(&lane.request.prompt[done..done + count]);
+        lane.report_prefill();
+        if self.scheduler.prefilled(id, count) {
+            let stop = lane.advance(self.backend.logits(), &self.tokenizer, self.info.context_tokens);
+            if let Some(stop) = stop {
+                self.finish(slot, stop);
+            }
+        }
+    }
+
+    fn run_prefill(
+        &mut self,
+        slot: usize,
+        done: usize,
+        count: usize,
+        is_last: bool,
+    ) -> Result<(), EngineError> {
+        let Some(lane) = self.lanes[slot].as_mut() else {
+            return Ok(());
+        };
+        let left = lane.request.prompt.len() - done;
+        if is_last {
+            self.leases
+                .acquire(&mut *self.backend, Component::Head, lane.id)?;
+        } else if left - count >= LONG_PREFILL_TOKENS
+            && (self.residency == Residency::Lean || self.guard.pressure(0) != Pressure::None)
+        {
+            self.leases.sweep(&mut *self.backend);
+        }
+        self.sequences[slot].prepare(done + count, Some(&mut lane.reservation))?;
+        let stretch = [Stretch {
+            sequence: slot,
+            start: done,
+            tokens: &lane.request.prompt[done..done + count],
+        }];
+        let call = GraphCall {
+            kind: GraphKind::Prefill,
+            stretches: &stretch,
+            outputs: if is_last { Outputs::Last } else { Outputs::None },
+        };
+        let mut kv = KvLanes {
+            layouts: &self.layouts,
+            sequences: &mut self.sequences,
+        };
+        let result = self.backend.run(&call, &mut kv);
+        match result {
+            Ok(()) => self.sequences[slot].commit(done + count),
+            Err(_) => self.sequences[slot].cancel(),
+        }
+        Ok(result?)
+    }
+
+    /// Takes in the newest token of every lane that answers, or verifies guesses for the only one.
+    fn decode(&mut self, may_speculate: bool) {
+        let mut slots = [0; LANES];
+        let mut count = 0;
+        for slot in 0..self.lanes.len() {
+            if self.lanes[slot].as_ref().is_some_and(|lane| lane.next.is_some()) {
+                slots[count] = slot;
+                count += 1;
+            }
+        }
+        if may_speculate && count == 1 && self.speculate(slots[0]) {
+            return;
+        }
+        let mut ready = [0; LANES];
+        let mut ready_count = 0;
+        for &slot in &slots[..count] {
+            if self.prepare_step(slot, 1) {
+                ready[ready_count] = slot;
+                ready_count += 1;
+            }
+        }
+        // Making room for one lane may have ended another that was ready.
+        let mut tokens = [[0; 1]; LANES];
+        let mut rows = 0;
+        for i in 0..ready_count {
+            if let Some(token) = self.lanes[ready[i]].as_ref().and_then(|lane| lane.next) {
+                ready[rows] = ready[i];
+                tokens[rows] = [token];
+                rows += 1;
+            }
+        }
+        if rows == 0 {
+            return;
+        }
+        let begin = Instant::now();
+        let mut stretches = [Stretch {
+            sequence: 0,
+            start: 0,
+            tokens: &[],
+        }; LANES];
+        for row in 0..rows {
+            let start = self.sequences[ready[row]].len();
+            stretches[row] = Stretch {
+                sequence: ready[row],
+                start,
+                tokens: &tokens[row],
+            };
+        }
+        let call = GraphCall {
+            kind: GraphKind::Decode,
+            stretches: &stretches[..rows],
+            outputs: Outputs::Last,
+        };
+        let mut kv = KvLanes {
+            layouts: &self.layouts,
+            sequences: &mut self.sequences,
+        };
+        if let Err(error) = self.backend.run(&call, &mut kv) {
+            self.fail_all(&ready[..rows], &error);
+            return;
+        }
+        if rows == 1 && may_speculate {
+            self.payoff.took_one(begin.elapsed());
+        }
+        self.scheduler.decoded();
+        let vocabulary = self.backend.logits().len() / rows;
+        for (row, &slot) in ready[..rows].iter().enumerate() {
+            let end = self.sequences[slot].len() + 1;
+            self.sequences[slot].commit(end);
+            let Some(lane) = self.lanes[slot].as_mut() else {
+                continue;
+            };
+            lane.tokens.push(tokens[row][0]);
+            let logits = &self.backend.logits()[row * vocabulary..(row + 1) * vocabulary];
+            if let Some(stop) = lane.advance(logits, &self.tokenizer, self.info.context_tokens) {
+                self.finish(slot, stop);
+            }
+        }
+    }
+
+    /// Makes the next positions of a lane writable, from its reservation, from spare pages, or from what others have
+    /// too much of. False when the lane ended over it.
+    fn prepare_step(&mut self, slot: usize, count: usize) -> bool {
+        loop {
+            let Some(lane) = self.lanes[slot].as_mut() else {
+                return false;
+            };
+            let end = self.sequences[slot].len() + count;
+            match self.sequences[slot].prepare(end, Some(&mut lane.reservation)) {
+                Ok(()) => return true,
+                Err(_) if self.kept.evict() => {}
+                Err(error) => match self.scheduler.capacity_victim().and_then(|id| self.slot_of(id)) {
+                    Some(victim) => self.finish(victim, StopReason::Capacity),
+                    None => self.fail(slot, EngineError::Pool(error)),
+                },
+            }
+        }
+    }
+
+    /// Verifies guesses for the lane that is alone; false when there was nothing to guess, or it does not pay.
+    fn speculate(&mut self, slot: usize) -> bool {
+        let Some(drafter) = self.drafter.as_mut() else {
+            return false;
+        };
+        if !self.payoff.is_worth_it() {
+            return false;
+        }
+        let Some(lane) = self.lanes[slot].as_mut() else {
+            return false;
+        };
+        let Some(next) = lane.next else { return false };
+        let mut tokens = [next; MOST_GUESSED + 1];
+        let mut guess = [0; MOST_GUESSED];
+        lane.tokens.push(next);
+        let found = drafter.guess(&lane.tokens, &mut guess);
+        lane.tokens.pop();
+        let start = self.sequences[slot].len();
+        // Guesses never reach past the window, nor take pages that a step alone would not.
+        let window = self.info.context_tokens.saturating_sub(start + 2);
+        let most = lane
+            .request
+            .options
+            .max_tokens
+            .saturating_sub(lane.answer_tokens());
+        let room = self.backend.capacity(GraphKind::Decode) - 1;
+        let count = found.min(window).min(most).min(room);
+        if count == 0 {
+            return false;
+        }
+        tokens[1..=count].copy_from_slice(&guess[..count]);
+        if self.sequences[slot]
+            .prepare(start + 1 + count, Some(&mut lane.reservation))
+            .is_err()
+        {
+            return false;
+        }
+        let begin = Instant::now();
+        let stretches = [Stretch {
+            sequence: slot,
+            start,
+            tokens: &tokens[..=count],
+        }];
+        let call = GraphCall {
+            kind: GraphKind::Decode,
+            stretches: &stretches,
+            outputs: Outputs::All,
+        };
+        let mut kv = KvLanes {
+            layouts: &self.layouts,
+            sequences: &mut self.sequences,
+        };
+        if let Err(error) = self.backend.run(&call, &mut kv) {
+            self.fail_all(&[slot], &error);
+            return true;
+        }
+        let vocabulary = self.backend.logits().len() / (count + 1);
+        let Some(lane) = self.lanes[slot].as_mut() else {
+            return true;
+        };
+        let mut taken = 0;
+        let mut stop = None;
+        for (row, logits) in self.backend.logits().chunks_exact(vocabulary).enumerate() {
+            lane.tokens.push(tokens[row]);
+            taken = row + 1;
+            stop = lane.advance(logits, &self.tokenizer, self.info.context_tokens);
+            if stop.is_some() || row == count || lane.next != Some(tokens[row + 1]) {
+                break;
+            }
+        }
+        let id = lane.id;
+        self.sequences[slot].commit(start + taken);
+        self.sequences[slot].cancel();
+        self.payoff.took_several(begin.elapsed(), taken);
+        self.totals.guessed += count as u64;
+        self.totals.accepted += taken as u64 - 1;
+        self.scheduler.speculated(id, taken);
+        if let Some(stop) = stop {
+            self.finish(slot, stop);
+        }
+        true
+    }
+
+    /// Takes a lane out.
+    fn leave(&mut self, slot: usize) -> Option<(Lane, Sequence)> {
+        let lane = self.lanes[slot].take()?;
+        let sequence = std::mem::replace(&mut self.sequences[slot], self.pool.sequence());
+        self.scheduler.remove(lane.id);
+        self.leases.release_all(lane.id);
+        Some((lane, sequence))
+    }
+
+    fn finish(&mut self, slot: usize, stop: StopReason) {
+        let Some((mut lane, mut sequence)) = self.leave(slot) else {
+            return;
+        };
+        let answer = lane.finish(stop);
+        self.totals.requests += 1;
+        self.totals.prompt_tokens += answer.prompt_tokens as u64;
+        self.totals.reused_tokens += answer.reused_tokens as u64;
+        self.totals.answer_tokens += answer.answer_tokens as u64;
+        let Lane {
+            request,
+            tokens,
+            reservation,
+            ..
+        } = lane;
+        drop(reservation);
+        sequence.cancel();
+        if !request.options.scratch {
+            self.kept.keep(tokens, sequence, request.options.owner.clone());
+        }
+        if self.residency == Residency::Lean {
+            self.leases.sweep(&mut *self.backend);
+        }
+        (request.on_end)(Ok(answer));
+    }
+
+    /// Ends a lane with an error; what it had computed is kept.
+    fn fail(&mut self, slot: usize, error: EngineError) {
+        let Some((lane, mut sequence)) = self.leave(slot) else {
+            return;
+        };
+        self.totals.requests += 1;
+        sequence.cancel();
+        let Lane { request, tokens, .. } = lane;
+        if !request.options.scratch {
+            self.kept.keep(tokens, sequence, request.options.owner.clone());
+        }
+        (request.on_end)(Err(error));
+    }
+
+    fn fail_all(&mut self, slots: &[usize], error: &BackendError) {
+        let reason = error.to_string();
+        for &slot in slots {
+            self.sequences[slot].cancel();
+            self.fail(
+                slot,
+                EngineError::Failed {
+                    reason: reason.clone(),
+                },
+            );
+        }
+    }
+
+    /// Runs one request to its end, with whatever else is there.
+    ///
+    /// # Errors
+    /// As the request's own.
+    pub fn generate(&mut self, prompt: &[TokenId], options: &GenerateOptions) -> Result<Answer, EngineError> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        self.submit(Request {
+            prompt: prompt.to_vec(),
+            options: options.clone(),
+            cancel: crate::CancelToken::default(),
+            on_event: Box::new(|_| ()),
+            on_end: Box::new(move |result| {
+                let _ = sender.send(result);
+            }),
+        });
+        loop {
+            if let Ok(result) = receiver.try_recv() {
+                return result;
+            }
+            if !self.turn()
+                && let Err(std::sync::mpsc::TryRecvError::Disconnected) = receiver.try_recv().map(|_| ())
+            {
+                return Err(EngineError::Stopped);
+            }
+        }
+    }
+}
