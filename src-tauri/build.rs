@@ -29,6 +29,7 @@ const COMMANDS: &[&str] = &[
     "add_model",
     "reload_model",
     "open_link",
+    "snapshot",
 ];
 
 fn main() {

@@ -1,6 +1,7 @@
 //! What the page may ask for. Thin: each command checks what only it can know and leaves the work to the store and the
 //! host. All run off the window's own thread.
 
+use reprise_engine::snapshot::Snapshot;
 use reprise_library::chats::{
     Chat, ChatId, ChatSummary, ExportFormat, Folder, FolderId, Role, SearchHit, Turn, TurnId,
 };
@@ -321,6 +322,11 @@ pub async fn add_model(handle: AppHandle) -> Outcome<Option<ModelChoice>> {
 pub fn reload_model(app: State<'_, App>) -> Outcome<()> {
     app.load_model();
     Ok(())
+}
+
+#[tauri::command(async)]
+pub fn snapshot(app: State<'_, App>) -> Outcome<Option<Snapshot>> {
+    Ok(app.host.snapshot())
 }
 
 #[tauri::command(async)]

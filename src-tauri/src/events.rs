@@ -106,6 +106,11 @@ fn push(events: &mut VecDeque<AppEvent>, event: AppEvent) {
                 ..
             },
         ) if *turn == same => *phase = now,
+        (_, event @ AppEvent::Snapshot { .. }) => {
+            // Only the latest picture is of use to a page that is behind.
+            events.retain(|earlier| !matches!(earlier, AppEvent::Snapshot { .. }));
+            events.push_back(event);
+        }
         (_, event) => events.push_back(event),
     }
 }
@@ -114,6 +119,7 @@ fn push(events: &mut VecDeque<AppEvent>, event: AppEvent) {
 mod tests {
     use super::*;
     use crate::types::Phase;
+    use reprise_engine::snapshot::Snapshot;
     use reprise_library::chats::{ChatId, TurnId};
 
     fn text(turn: i64, from: usize, text: &str) -> AppEvent {
@@ -153,5 +159,20 @@ mod tests {
             text(1, 2, "c"),
         ];
         assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn of_several_pictures_of_the_engine_the_latest_is_told() {
+        let picture = |sequence| AppEvent::Snapshot {
+            snapshot: Some(Box::new(Snapshot {
+                sequence,
+                ..Snapshot::default()
+            })),
+        };
+        let mut events = VecDeque::new();
+        for event in [picture(1), text(1, 0, "a"), picture(2), text(1, 1, "b")] {
+            push(&mut events, event);
+        }
+        assert_eq!(events, [text(1, 0, "a"), picture(2), text(1, 1, "b")]);
     }
 }

@@ -12,12 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use reprise_engine::snapshot::Snapshot;
 use reprise_engine::{CancelToken, EngineError, LoadOptions};
 use reprise_library::assistant::{Assistant, AssistantError, Writer};
 use reprise_library::chats::{ChatId, ChatStore, Turn, TurnId, TurnState};
 use reprise_library::converse::{AnswerRequest, Progress, TokenCounts};
 
 use crate::events::Events;
+use crate::pictures::Pictures;
 use crate::types::{AppEvent, Failure, ModelState, Phase, Settings, UnderWay};
 
 /// The longest wait for the thread when the program ends: one graph call and one transaction take far less.
@@ -73,6 +75,7 @@ struct Shared {
     settings: Mutex<Settings>,
     model: Mutex<ModelState>,
     loaded: Mutex<Option<Arc<Loaded>>>,
+    pictures: Arc<Pictures>,
     requests: Mutex<Vec<Request>>,
     /// Requests to load that wait: only the last one is of use.
     waiting_loads: AtomicUsize,
@@ -100,12 +103,14 @@ impl Host {
     /// When the system gives none.
     pub fn start(store: Arc<ChatStore>, events: Events, settings: Settings) -> std::io::Result<Host> {
         let (jobs, queue) = mpsc::channel();
+        let pictures = Pictures::start(events.clone())?;
         let shared = Arc::new(Shared {
             store,
             events,
             settings: Mutex::new(settings),
             model: Mutex::new(ModelState::Loading { name: String::new() }),
             loaded: Mutex::new(None),
+            pictures,
             requests: Mutex::new(Vec::new()),
             waiting_loads: AtomicUsize::new(0),
             leaving: AtomicBool::new(false),
@@ -230,6 +235,11 @@ impl Host {
         lock(&self.shared.loaded).clone()
     }
 
+    /// The engine as it looks now; none while no model is loaded.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.shared.pictures.latest()
+    }
+
     /// What the person chose.
     pub fn settings(&self) -> Settings {
         lock(&self.shared.settings).clone()
@@ -314,6 +324,7 @@ impl Shared {
     }
 
     fn tell_phase(&self, chat: ChatId, turn: TurnId, phase: Phase) {
+        self.pictures.stir();
         self.events.tell(AppEvent::Phase { chat, turn, phase });
     }
 
@@ -362,6 +373,7 @@ impl Worker {
         // The old model's memory is given back before the new one takes its own.
         self.assistant = None;
         *lock(&self.shared.loaded) = None;
+        self.shared.pictures.show(None);
         let loaded = file.and_then(|file| {
             let load = || load_with_fitting_window(&file, &settings);
             catch_unwind(AssertUnwindSafe(load))
@@ -384,6 +396,9 @@ impl Worker {
                     writer,
                     counts: TokenCounts::default(),
                 }));
+                self.shared
+                    .pictures
+                    .show(Some(assistant.engine().shared_snapshot()));
                 self.assistant = Some(assistant);
                 self.shared.set_model(state);
                 self.shared.queue_loading();
@@ -454,6 +469,7 @@ impl Worker {
                     is_writing = true;
                     shared.set_phase(turn, Phase::Writing);
                 }
+                shared.pictures.stir();
                 shared.events.tell(AppEvent::Text {
                     chat,
                     turn,

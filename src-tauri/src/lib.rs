@@ -13,6 +13,7 @@ mod commands;
 mod events;
 mod files;
 mod host;
+mod pictures;
 pub mod platform;
 mod settings;
 pub mod types;
@@ -68,6 +69,7 @@ pub fn run() -> i32 {
             commands::add_model,
             commands::reload_model,
             commands::open_link,
+            commands::snapshot,
         ])
         .setup(|tauri| {
             let handle = tauri.handle();

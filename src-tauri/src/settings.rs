@@ -93,6 +93,7 @@ impl Settings {
         LoadOptions {
             threads: self.threads,
             context_tokens: self.context_tokens,
+            ..LoadOptions::default()
         }
     }
 
@@ -113,6 +114,7 @@ impl Settings {
                 max_tokens: self.max_answer_tokens,
                 stop: Vec::new(),
                 stop_when_repeating: true,
+                ..GenerateOptions::default()
             },
         }
     }

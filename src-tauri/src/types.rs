@@ -1,6 +1,7 @@
 //! What the page is told and tells, beside the chats themselves (`reprise_library::chats`). The TypeScript side is
 //! generated from these types: `ui/src/lib/bindings.ts`.
 
+use reprise_engine::snapshot::Snapshot;
 use reprise_library::chats::{ChatId, ChatList, ChatSummary, Turn, TurnId};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -182,6 +183,11 @@ pub enum AppEvent {
     Notice {
         /// The sentence.
         message: String,
+    },
+    /// The engine looks different now. At most ten times a second.
+    Snapshot {
+        /// Its latest picture; none while no model is loaded.
+        snapshot: Option<Box<Snapshot>>,
     },
 }
 

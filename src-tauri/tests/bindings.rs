@@ -7,6 +7,10 @@ use std::path::Path;
 use reprise_app::types::{
     AppEvent, ContextUse, Failure, ModelChoice, ModelState, Phase, Settings, Start, Theme, UnderWay,
 };
+use reprise_engine::snapshot::{
+    ComponentState, ComponentView, ImageView, LaneView, MemoryView, ModelView, OwnerView, PhaseView,
+    PoolView, PrefetchView, Snapshot, SpeculationView, TierView, TiersView, TotalsView,
+};
 use reprise_library::chats::{
     AnswerStats, Branch, Chat, ChatList, ChatSummary, ExportFormat, Folder, Role, SearchHit, SnippetPart,
     Turn, TurnState,
@@ -55,6 +59,21 @@ fn the_pages_types_are_up_to_date() {
         Start,
         ContextUse,
         Failure,
+        Snapshot,
+        ModelView,
+        PoolView,
+        OwnerView,
+        LaneView,
+        PhaseView,
+        ComponentView,
+        ComponentState,
+        MemoryView,
+        TiersView,
+        TierView,
+        PrefetchView,
+        ImageView,
+        SpeculationView,
+        TotalsView,
     ];
     let expected = format!("{HEADER}\n{}\n", declarations.join("\n\n"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ui/src/lib/bindings.ts");

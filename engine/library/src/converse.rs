@@ -222,7 +222,7 @@ impl AnswerRequest<'_> {
     /// See [`ConverseError`].
     pub fn answer(
         self,
-        assistant: &mut Assistant,
+        assistant: &Assistant,
         on_progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Turn, ConverseError> {
         match self.try_answer(assistant, on_progress) {
@@ -238,7 +238,7 @@ impl AnswerRequest<'_> {
 
     fn try_answer(
         self,
-        assistant: &mut Assistant,
+        assistant: &Assistant,
         on_progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(TurnState, AnswerStats), ConverseError> {
         let AnswerRequest {

@@ -10,6 +10,7 @@ import type {
   ModelChoice,
   SearchHit,
   Settings,
+  Snapshot,
   Start,
 } from './bindings';
 
@@ -67,6 +68,8 @@ export const listModels = (): Promise<ModelChoice[]> => invoke('list_models');
 export const addModel = (): Promise<ModelChoice | null> => invoke('add_model');
 /** Loads the chosen model again, after a failure. */
 export const reloadModel = (): Promise<void> => invoke('reload_model');
+/** What the engine looks like now; null while no model is loaded. Later pictures come as events of kind `snapshot`. */
+export const snapshot = (): Promise<Snapshot | null> => invoke('snapshot');
 /** Opens a link in the system's browser. Ask first. */
 export const openLink = (url: string): Promise<void> => invoke('open_link', { url });
 

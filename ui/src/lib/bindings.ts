@@ -410,7 +410,11 @@ summary: ChatSummary, } | { "kind": "notice",
 /**
  * The sentence.
  */
-message: string, };
+message: string, } | { "kind": "snapshot",
+/**
+ * Its latest picture; none while no model is loaded.
+ */
+snapshot: Snapshot | null, };
 
 /**
  * An answer under way when the page begins.
@@ -523,3 +527,378 @@ export type Failure = {
  * The sentence.
  */
 message: string, };
+
+/**
+ * Everything the engine shows of itself. Bytes, tokens, pages and seconds, as the names say.
+ */
+export type Snapshot = {
+/**
+ * Counts up with each new picture.
+ */
+sequence: number,
+/**
+ * The model loaded.
+ */
+model: ModelView,
+/**
+ * The KV pool.
+ */
+pool: PoolView,
+/**
+ * Requests, waiting and active.
+ */
+lanes: Array<LaneView>,
+/**
+ * Parts of the model.
+ */
+components: Array<ComponentView>,
+/**
+ * Memory of the process and the machine.
+ */
+memory: MemoryView,
+/**
+ * Where chunks are kept.
+ */
+tiers: TiersView,
+/**
+ * What is being brought into memory before it is asked for. Empty: nothing prefetches yet.
+ */
+prefetch: Array<PrefetchView>,
+/**
+ * Images and what they wait for. Empty: images are not read yet.
+ */
+images: Array<ImageView>,
+/**
+ * Guessing tokens ahead.
+ */
+speculation: SpeculationView,
+/**
+ * Totals since the model was loaded.
+ */
+totals: TotalsView, };
+
+/**
+ * The model loaded.
+ */
+export type ModelView = {
+/**
+ * Its name.
+ */
+name: string,
+/**
+ * The window of one request.
+ */
+context_tokens: number,
+/**
+ * How keys and values are stored.
+ */
+kv_format: string,
+/**
+ * Bytes of keys and values a token takes.
+ */
+kv_token_bytes: number,
+/**
+ * What computes.
+ */
+backend: string, };
+
+/**
+ * The KV pool.
+ */
+export type PoolView = {
+/**
+ * Pages in all.
+ */
+pages: number,
+/**
+ * Pages that active requests hold.
+ */
+in_use_pages: number,
+/**
+ * Pages that only ended requests hold: kept for later prompts, given up when needed.
+ */
+cached_pages: number,
+/**
+ * Pages that nobody holds.
+ */
+free_pages: number,
+/**
+ * Free pages promised to active requests.
+ */
+promised_pages: number,
+/**
+ * Most pages held at once.
+ */
+high_water_pages: number,
+/**
+ * Tokens of a page.
+ */
+page_tokens: number,
+/**
+ * Bytes of a page over all layers.
+ */
+page_bytes: number,
+/**
+ * Bytes of the pool's memory that the system has really given.
+ */
+resident_bytes: number,
+/**
+ * Who holds each page, in the pool's order: an index into `owners`, or none.
+ */
+map: Array<number | null>,
+/**
+ * The owners the map names.
+ */
+owners: Array<OwnerView>, };
+
+/**
+ * Someone who holds pages.
+ */
+export type OwnerView = {
+/**
+ * Who asked: a chat, a client.
+ */
+name: string,
+/**
+ * Whether it is an active request, or what an ended one left.
+ */
+is_active: boolean,
+/**
+ * Pages it holds; shared ones count for each.
+ */
+pages: number,
+/**
+ * Tokens it holds.
+ */
+tokens: number, };
+
+/**
+ * One request.
+ */
+export type LaneView = {
+/**
+ * Its number.
+ */
+id: number,
+/**
+ * Who asked.
+ */
+owner: string,
+/**
+ * Tokens of the prompt.
+ */
+prompt_tokens: number,
+/**
+ * Those whose KV was already there.
+ */
+reused_tokens: number,
+/**
+ * What it does.
+ */
+phase: PhaseView, };
+
+/**
+ * What a request does.
+ */
+export type PhaseView = { "kind": "queued",
+/**
+ * Requests before it.
+ */
+ahead: number,
+/**
+ * Later requests that went before it.
+ */
+overtaken: number,
+/**
+ * Seconds since it came.
+ */
+waited_seconds: number, } | { "kind": "prefill",
+/**
+ * Tokens in place.
+ */
+done_tokens: number,
+/**
+ * Seconds until it is read, as the last calls went; none before the first.
+ */
+seconds_left: number | null, } | { "kind": "decode",
+/**
+ * Tokens of the answer.
+ */
+answer_tokens: number,
+/**
+ * Tokens a second.
+ */
+tokens_per_second: number, };
+
+/**
+ * A part of the model.
+ */
+export type ComponentView = {
+/**
+ * Backbone, embedding, head, predictor.
+ */
+name: string,
+/**
+ * Where it is.
+ */
+state: ComponentState,
+/**
+ * Bytes it holds in this process.
+ */
+bytes: number,
+/**
+ * Requests that need it.
+ */
+owners: number[], };
+
+/**
+ * Where a part of the model is.
+ */
+export type ComponentState = "resident" | "mapped" | "released" | "absent";
+
+/**
+ * Memory of the process and the machine. The engine's own counts stand beside what the system says.
+ */
+export type MemoryView = {
+/**
+ * Resident bytes of the process; none where the system does not say.
+ */
+process_bytes: number | null,
+/**
+ * What the process may take before new work is refused.
+ */
+limit_bytes: number,
+/**
+ * Memory programs can still have.
+ */
+available_bytes: number,
+/**
+ * The machine's memory.
+ */
+total_bytes: number,
+/**
+ * Percent of the last ten seconds in which programs waited for memory; none off Linux.
+ */
+stalled_percent: number | null,
+/**
+ * Weights, as the engine counts.
+ */
+weight_bytes: number,
+/**
+ * Scratch of the graphs, as the engine counts: the same whatever the context's length.
+ */
+workspace_bytes: number,
+/**
+ * Pages of the pool that are really there, as the engine counts.
+ */
+kv_bytes: number,
+/**
+ * Why new work would be refused now, if it would.
+ */
+refusal: string | null, };
+
+/**
+ * Where chunks are kept. The pool is `pool`; chunks outside it, in memory or on disk, are not made yet: both are zero.
+ */
+export type TiersView = {
+/**
+ * Chunks kept in memory.
+ */
+memory: TierView,
+/**
+ * Chunks on disk.
+ */
+flash: TierView, };
+
+/**
+ * One tier.
+ */
+export type TierView = {
+/**
+ * Bytes held.
+ */
+bytes: number,
+/**
+ * Chunks held.
+ */
+chunks: number,
+/**
+ * Chunks not yet written to disk.
+ */
+dirty_chunks: number,
+/**
+ * Lookups that found what they looked for, and all of them.
+ */
+hits: number,
+/**
+ * All lookups.
+ */
+lookups: number, };
+
+/**
+ * Something being brought into memory.
+ */
+export type PrefetchView = {
+/**
+ * Whose it is.
+ */
+owner: string,
+/**
+ * Why.
+ */
+reason: string, };
+
+/**
+ * An image.
+ */
+export type ImageView = {
+/**
+ * Its name.
+ */
+name: string,
+/**
+ * What it waits for, or where it is.
+ */
+state: string, };
+
+/**
+ * Guessing tokens ahead.
+ */
+export type SpeculationView = {
+/**
+ * How: off, prompt lookup, draft model.
+ */
+method: string,
+/**
+ * Tokens guessed.
+ */
+guessed: number,
+/**
+ * Tokens guessed right.
+ */
+accepted: number, };
+
+/**
+ * Totals since the model was loaded.
+ */
+export type TotalsView = {
+/**
+ * Requests that ended.
+ */
+requests: number,
+/**
+ * Requests that were refused.
+ */
+refused: number,
+/**
+ * Prompt tokens of ended requests.
+ */
+prompt_tokens: number,
+/**
+ * Those of them that were reused.
+ */
+reused_tokens: number,
+/**
+ * Tokens answered.
+ */
+answer_tokens: number, };

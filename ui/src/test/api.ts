@@ -38,6 +38,7 @@ export const api: Commands = {
   listModels: vi.fn(),
   addModel: vi.fn(),
   reloadModel: vi.fn(),
+  snapshot: vi.fn(),
   openLink: vi.fn(),
   messageOf: vi.fn(),
 };
@@ -69,6 +70,7 @@ export function resetApi(start: Partial<Start> = {}): void {
   api.listModels.mockResolvedValue([]);
   api.addModel.mockResolvedValue(null);
   api.reloadModel.mockResolvedValue();
+  api.snapshot.mockResolvedValue(null);
   api.openLink.mockResolvedValue();
   api.messageOf.mockImplementation((error) =>
     typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error),
