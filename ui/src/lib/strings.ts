@@ -1,5 +1,7 @@
-// The catalogue: all that a person reads or a screen reader says. The parts belong to the window and to the conversation.
+// The catalogue: all that a person reads or a screen reader says. The parts belong to the window, to the conversation and
+// to what the panel says of the engine.
 import { conversationStrings } from './strings.conversation';
+import { engineStrings } from './strings.engine';
 import { shellStrings } from './strings.shell';
 
-export const strings = { ...shellStrings, conversation: conversationStrings };
+export const strings = { ...shellStrings, conversation: conversationStrings, engine: engineStrings };

@@ -17,9 +17,11 @@ import type {
 import { strings } from '../strings';
 import { adoptChat, answeredChats, applyToAnswers, applyToChat, turnUnderWay, type Answers } from './chat';
 import { Drafts } from './drafts.svelte';
+import { Engine } from './engine.svelte';
 import { Layout } from './layout.svelte';
 import { sortList, withFolder, withoutChat, withoutFolder, withSummary } from './list';
 import { Meter } from './meter.svelte';
+import { Sections } from './sections.svelte';
 import { SettingsState } from './settings.svelte';
 import { Toasts } from './toasts.svelte';
 
@@ -42,6 +44,8 @@ export class AppState {
   readonly layout: Layout;
   readonly drafts: Drafts;
   readonly meter = new Meter();
+  readonly engine = new Engine();
+  readonly sections = new Sections();
 
   list: ChatList;
   model: ModelState;
@@ -96,6 +100,7 @@ export class AppState {
 
   /** Shows the chat that was on show before the page was loaded anew. */
   async resume(): Promise<void> {
+    void this.engine.ask();
     const open = OPEN_CHAT.exec(location.hash)?.[1];
     const id = open === undefined ? null : Number(open);
     if (id !== null && this.list.chats.some((chat) => chat.id === id)) await this.openChat(id);
@@ -285,6 +290,10 @@ export class AppState {
   }
 
   #applyOne(event: AppEvent): void {
+    if (event.kind === 'snapshot') {
+      this.engine.take(event.snapshot);
+      return;
+    }
     for (const log of this.#logs) log.push(event);
     this.answers = applyToAnswers(this.answers, event);
     if (this.chat !== null) {
