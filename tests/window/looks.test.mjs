@@ -29,6 +29,14 @@ async function theme(name) {
   await closeDialog(machine);
 }
 
+/** Opens the panel's sections that are closed at first, or closes them again. */
+async function toggleSections(isOpen) {
+  await machine.run(
+    `for (const button of document.querySelectorAll('[data-section] button[aria-expanded=${isOpen}]'))
+       if (!/^(window|lanes|pool)$/.test(button.closest('section').dataset.section)) button.click();`,
+  );
+}
+
 test('a chat of a thousand turns opens at its end, and the page holds a few of them only', async () => {
   await openChat(machine, 'A long chat');
   await until(async () => (await questions(machine)).at(-1) === 'And what needs care?', 'the last question');
@@ -89,6 +97,13 @@ for (const name of ['Light', 'Dark']) {
     await openChat(machine, 'A long chat');
     assert.deepEqual(await machine.violations(), [], 'a chat');
     await machine.picture(`chat-${name.toLowerCase()}`);
+    await toggleSections(false);
+    await until(() => machine.find('[data-section=pool] svg[role=img]'), 'the map of the pool');
+    assert.deepEqual(await machine.violations(), [], 'the context panel, every section open');
+    await machine.picture(`panel-${name.toLowerCase()}`);
+    await machine.run('document.querySelector("[data-panel]").scrollTo(0, 99999)');
+    await machine.picture(`panel-end-${name.toLowerCase()}`);
+    await toggleSections(true);
     await machine.mod('k');
     await machine.role('dialog', 'Search chats');
     assert.deepEqual(await machine.violations(), [], 'the search');
@@ -156,6 +171,12 @@ test('at 320 px everything is there and nothing is cut off', async () => {
   await machine.picture('narrow-sidebar');
   await machine.enter('button', 'New chat');
   await until(async () => (await questions(machine)).length === 0, 'a new chat');
+  await machine.enter('button', /^Show context panel/);
+  await machine.role('heading', 'KV pool');
+  assert.equal(await overflow(), 0);
+  assert.deepEqual(await machine.violations(), []);
+  await machine.picture('narrow-panel');
+  await machine.enter('button', 'Close');
   assert.equal(await overflow(), 0);
   await machine.role('textbox', 'Message');
   await machine.picture('narrow-new');

@@ -56,12 +56,14 @@ export const engineStrings = {
     inUse: 'In use',
     kept: 'Kept for later prompts',
     free: 'Free',
-    promised: (count: number) => `${pages(count)} of it promised to requests under way`,
+    promised: (count: number) => `${formatInteger(count)} of these are promised to requests under way.`,
     owners: 'Owners',
     ownersPages: 'Pages',
     ownersTokens: 'Tokens',
-    owner: (name: string, isActive: boolean, held: number, count: number) =>
-      `${name}, ${isActive ? 'in use' : 'kept'}, ${pages(held)}, ${tokens(count)}`,
+    // Around an owner's two numbers, for screen readers.
+    ownerState: (isActive: boolean) => (isActive ? ', in use, ' : ', kept, '),
+    ownerPages: (count: number) => plural(count, { one: ' page, ', other: ' pages, ' }),
+    ownerTokens: (count: number) => plural(count, { one: ' token', other: ' tokens' }),
     none: 'Nobody holds pages.',
     showAll: (count: number) => `Show ${formatInteger(count)} more`,
     showFewer: 'Show fewer',
@@ -69,9 +71,9 @@ export const engineStrings = {
     size: 'Size',
     sizeOf: (all: number, page: number) =>
       `${formatInteger(all)} × ${formatBytes(page)} = ${formatBytes(all * page)}`,
-    resident: 'Really taken',
+    resident: 'Resident',
     format: 'Format',
-    formatOf: (format: string, tokenBytes: number) => `${format}, ${formatBytes(tokenBytes)} a token`,
+    formatOf: (format: string, tokenBytes: number) => `${format}, ${counted(tokenBytes, 'byte', 'bytes')} a token`,
     pageTokens: 'A page',
   },
 
@@ -87,7 +89,8 @@ export const engineStrings = {
       `${formatInteger(hits)} of ${counted(lookups, 'lookup', 'lookups')} found it`,
     dirty: (count: number) => `${counted(count, 'chunk', 'chunks')} not yet written to disk`,
     nothingOutside: 'Not yet: nothing is stored outside the pool.',
-    reused: 'Prompt tokens reused',
+    reused: 'Reused',
+    reusedHint: 'Prompt tokens whose keys and values were there already.',
   },
 
   prefetch: {
@@ -140,7 +143,7 @@ export const engineStrings = {
     speed: (perSecond: number) =>
       `${perSecond < 10 ? formatDecimal(Math.round(perSecond * 10) / 10) : formatInteger(perSecond)} tokens/s`,
     prompt: (count: number, reused: number) =>
-      `Prompt of ${tokens(count)}${reused > 0 ? `, ${formatInteger(reused)} reused` : ''}`,
+      `prompt of ${tokens(count)}${reused > 0 ? `, ${formatInteger(reused)} reused` : ''}`,
   },
 
   memory: {

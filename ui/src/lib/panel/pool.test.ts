@@ -104,7 +104,7 @@ describe('what is drawn', () => {
       '3 active',
       '4 active',
       '5 kept',
-      'free kept',
+      'free',
     ]);
     const squares = groups.map(({ path }) => path.split('M').length - 1);
     expect(squares).toEqual([12, 8, 5, 3, 2, 6, 30]);

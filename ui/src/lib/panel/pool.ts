@@ -66,29 +66,30 @@ export function pathOf(indices: number[], { columns, pitch }: Grid, inset: numbe
 
 const round = (value: number): number => Math.round(value * 100) / 100;
 
-/** Cells that are drawn alike. */
-export type Group = { key: string; look: Look | 'free'; isActive: boolean; path: string };
+/** How pages are held: by an active request, by what an ended one left, by nobody. */
+export type Kind = 'active' | 'kept' | 'free';
+
+/** Cells that are drawn alike. Free ones have no owner's look. */
+export type Group = { key: string; kind: Kind; look: Look; path: string };
 
 /** What is drawn: the same strings as long as the map is the same, so that the page has nothing to redraw. */
 export function groupsOf(cells: Cell[], owners: OwnerView[], looks: Looks): Group[] {
   const grid = gridOf(cells.length);
   const gap = grid.pitch > 10 ? 1 : 0.5;
+  // Half of the frame around what is kept lies outside its square.
+  const insets = { active: gap, kept: gap + 0.5, free: grid.pitch / 3 };
   const groups = new Map<string, Omit<Group, 'path'> & { indices: number[] }>();
   cells.forEach(({ holders }, index) => {
     const owner = ownerAt(owners, holders[0]?.[0]);
-    const look = owner === null ? 'free' : (looks.get(owner.name) ?? 'rest');
-    const isActive = owner?.is_active ?? false;
-    const key = `${look} ${isActive ? 'active' : 'kept'}`;
-    const group = groups.get(key) ?? { key, look, isActive, indices: [] };
+    const kind = owner === null ? 'free' : owner.is_active ? 'active' : 'kept';
+    const look = looks.get(owner?.name ?? '') ?? 'rest';
+    const key = kind === 'free' ? kind : `${look} ${kind}`;
+    const group = groups.get(key) ?? { key, kind, look, indices: [] };
     group.indices.push(index);
     groups.set(key, group);
   });
   return [...groups.values()]
-    .map(({ indices, ...group }) => ({
-      ...group,
-      // What is only kept is smaller and framed; half of its frame lies outside the square.
-      path: pathOf(indices, grid, group.isActive ? gap : gap + 1),
-    }))
+    .map(({ indices, ...group }) => ({ ...group, path: pathOf(indices, grid, insets[group.kind]) }))
     .sort((a, b) => (a.key < b.key ? -1 : 1));
 }
 

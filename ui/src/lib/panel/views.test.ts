@@ -25,8 +25,8 @@ it('the pool says its size, what is really there and how it is stored', () => {
   expect(lines(poolFacts(busy()))).toEqual([
     'Most at once: 48 pages',
     'Size: 66 × 1.3 MB = 86.5 MB',
-    'Really taken: 47.2 MB',
-    'Format: tq4, 5 kB a token',
+    'Resident: 47.2 MB',
+    'Format: tq4, 5,120 bytes a token',
     'A page: 256 tokens',
   ]);
 });
@@ -85,7 +85,7 @@ describe('tiers', () => {
     expect(lines(tierFacts(busy()))).toEqual([
       'In use: 28.8 MB, 22 pages',
       'Memory pool, kept: 18.4 MB, 14 pages',
-      'Prompt tokens reused: 12,400 of 13,010 (95%)',
+      'Reused: 12,400 of 13,010 (95%) (Prompt tokens whose keys and values were there already.)',
     ]);
   });
 
@@ -117,11 +117,11 @@ describe('lanes', () => {
       {
         does: 'Answering, 120 tokens',
         figure: '14 tokens/s',
-        note: 'Prompt of 2,780 tokens, 2,100 reused',
+        note: 'prompt of 2,780 tokens, 2,100 reused',
         share: null,
       },
       { does: 'Reading 1,200 of 4,000 tokens', figure: '12 s left', note: '800 reused', share: 0.3 },
-      { does: 'Answering, 1 token', figure: '', note: 'Prompt of 699 tokens', share: null },
+      { does: 'Answering, 1 token', figure: '', note: 'prompt of 699 tokens', share: null },
       { does: 'Reading 300 of 4,000 tokens', figure: '', note: '', share: 0.075 },
       { does: 'Waiting, number 1 in line', figure: '12 s', note: '2 later ones went first', share: null },
     ]);

@@ -50,7 +50,13 @@ export function tierFacts({ pool, tiers, totals }: Pick<Snapshot, 'pool' | 'tier
     ...(exists(tiers.memory) ? [chunks(said.memory, tiers.memory)] : []),
     ...(exists(tiers.flash) ? [chunks(said.flash, tiers.flash)] : []),
     ...(totals.prompt_tokens > 0
-      ? [{ name: said.reused, value: words.sharedOf(totals.reused_tokens, totals.prompt_tokens) }]
+      ? [
+          {
+            name: said.reused,
+            value: words.sharedOf(totals.reused_tokens, totals.prompt_tokens),
+            note: said.reusedHint,
+          },
+        ]
       : []),
   ];
 }
