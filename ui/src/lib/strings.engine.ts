@@ -73,7 +73,8 @@ export const engineStrings = {
       `${formatInteger(all)} × ${formatBytes(page)} = ${formatBytes(all * page)}`,
     resident: 'Resident',
     format: 'Format',
-    formatOf: (format: string, tokenBytes: number) => `${format}, ${counted(tokenBytes, 'byte', 'bytes')} a token`,
+    formatOf: (format: string, tokenBytes: number) =>
+      `${format}, ${counted(tokenBytes, 'byte', 'bytes')} a token`,
     pageTokens: 'A page',
   },
 
