@@ -17,6 +17,11 @@ pub struct LoadOptions {
     pub context_tokens: Option<usize>,
     /// How keys and values are stored.
     pub kv: KvChoice,
+    /// The folder where tuning stores profiles; without one only those that come with the program are known.
+    pub profiles: Option<PathBuf>,
+    /// Whether a model without a measured profile is tuned in the background while nothing else runs. Needs
+    /// `profiles`, where the result is stored; it is used from then on.
+    pub tunes_when_idle: bool,
     /// Bytes of KV memory for all requests; `None` takes a safe share of what is free (see [`crate::budget`]).
     pub kv_budget_bytes: Option<u64>,
     /// Bytes this process may take before new work is refused; `None` takes a share of the machine's memory.

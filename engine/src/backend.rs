@@ -3,7 +3,8 @@
 //! A backend publishes static graphs: computations of a fixed capacity, prepared once, that [`Backend::run`] executes
 //! on part or all of their capacity. It keeps weights and scratch; keys and values belong to the engine.
 
-use reprise_kv::KvLanes;
+use crate::tune::statistics::LayerStatistics;
+use reprise_kv::{KvLanes, KvProfile, ProfileMismatch};
 
 /// What a graph is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +153,17 @@ pub trait Backend: Send {
 
     /// Whether a component can be used now.
     fn is_attached(&self, component: Component) -> bool;
+
+    /// Stores keys and values as another profile says from the next call on; what was written before is not readable
+    /// any more, except by going back.
+    ///
+    /// # Errors
+    /// When the profile is for another model: then nothing changes.
+    fn set_profile(&mut self, profile: &KvProfile) -> Result<(), ProfileMismatch>;
+
+    /// Gathers statistics of keys and queries in every call from now on, on top of those given (an empty list begins
+    /// anew), or stops doing so; returns what was gathered before.
+    fn swap_statistics(&mut self, statistics: Option<Vec<LayerStatistics>>) -> Option<Vec<LayerStatistics>>;
 
     /// Bytes of scratch, a constant of the graphs' capacities: it does not grow with the context.
     fn workspace_bytes(&self) -> usize;

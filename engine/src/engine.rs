@@ -224,7 +224,8 @@ fn serve(mut worker: Worker, orders: &Receiver<Order>, picture: &Mutex<Snapshot>
     draw(&mut worker, true);
     let mut is_busy = false;
     loop {
-        let order = if is_busy {
+        let idle_work = !is_busy && worker.has_idle_work();
+        let order = if is_busy || idle_work {
             orders
                 .try_recv()
                 .map_err(|error| error == std::sync::mpsc::TryRecvError::Disconnected)
@@ -245,7 +246,15 @@ fn serve(mut worker: Worker, orders: &Receiver<Order>, picture: &Mutex<Snapshot>
                 draw(&mut worker, true);
                 continue;
             }
-            Err(true) => return,
+            Err(true) => {
+                worker.stop_all();
+                return;
+            }
+            Err(false) if idle_work => {
+                worker.idle_turn();
+                draw(&mut worker, false);
+                continue;
+            }
             Err(false) => {}
         }
         let was_busy = is_busy;

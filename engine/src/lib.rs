@@ -34,6 +34,7 @@ pub mod residency;
 mod sampling;
 pub mod snapshot;
 mod stop;
+pub mod tune;
 pub mod worker;
 
 pub use api::*;

@@ -5,7 +5,7 @@ use crate::backend::Backend;
 use crate::budget::Budget;
 use crate::cpu::CpuBackend;
 use crate::guard::Guard;
-use crate::profile;
+use crate::profile::{self, Source};
 use reprise_kernels::quant::QuantType;
 use reprise_kv::pool::PagePool;
 use reprise_kv::{KvProfile, LayerLayout, PAGE_TOKENS};
@@ -33,8 +33,10 @@ pub struct Loaded {
     pub backend: Box<dyn Backend>,
     /// How each layer's keys and values lie in a page.
     pub layouts: Vec<LayerLayout>,
-    /// The profile in use.
+    /// The profile in use, and where it came from.
     pub profile: KvProfile,
+    /// See there.
+    pub source: Source,
     /// The KV memory.
     pub pool: PagePool,
     /// What one token costs.
@@ -88,10 +90,12 @@ impl Loaded {
         let context_tokens = window(options, arch.context_tokens)?;
         let threads = options.threads.unwrap_or_else(default_threads).max(1);
         let shapes = CpuBackend::kv_shape(&arch);
-        let profile = match &options.kv {
-            KvChoice::Profile => profile::of_model(&gguf, &arch)?,
-            KvChoice::Uniform { keys, values } => KvProfile::uniform(&shapes, *keys, *values),
-            KvChoice::Given(profile) => profile.clone(),
+        let (profile, source) = match &options.kv {
+            KvChoice::Profile => profile::of_model(&gguf, &arch, options.profiles.as_deref())?,
+            KvChoice::Uniform { keys, values } => {
+                (KvProfile::uniform(&shapes, *keys, *values), Source::Asked)
+            }
+            KvChoice::Given(profile) => (profile.clone(), Source::Asked),
         };
         let layouts = profile.layouts(&shapes)?;
         let backend = Box::new(CpuBackend::load(
@@ -136,6 +140,7 @@ impl Loaded {
             backend,
             layouts,
             profile,
+            source,
             pool,
             work,
         })

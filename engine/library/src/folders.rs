@@ -21,6 +21,14 @@ pub fn models() -> Result<PathBuf, NoHome> {
     }
 }
 
+/// The folder of KV profiles, which tuning makes: `profiles` in the folder of model files.
+///
+/// # Errors
+/// When that is not known.
+pub fn profiles() -> Result<PathBuf, NoHome> {
+    Ok(models()?.join("profiles"))
+}
+
 /// The folder of the person's own files: `REPRISE_HOME`, or `reprise` in the platform's data folder.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use super::weights::LayerWeights;
 use super::workspace::{AttentionPlace, Block, RopeTable, Workspace, attention_block};
 use super::{CpuBackend, DECODE_ROWS, LayerResidual};
 use crate::backend::{Backend, BackendError, Component, GraphCall, Outputs, Stretch};
+use crate::tune::statistics::LayerStatistics;
 use reprise_kernels::activations::{Activations, TILE_ROWS};
 use reprise_kernels::attention::{Head, OffsetTable, Residual, segments};
 use reprise_kernels::isa::Isa;
@@ -156,7 +157,8 @@ pub(super) fn run(
             layer,
             residual: residual.as_ref(),
         };
-        step.attention(&place, weights, kv);
+        let statistics = backend.statistics.as_mut().map(|layers| &mut layers[index]);
+        step.attention(&place, weights, kv, statistics);
         step.feed_forward(layer, weights, backend.arch.gate);
     }
     if let (Some(head), false) = (&backend.head, step.ws.outputs.is_empty()) {
@@ -250,10 +252,10 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// One key head, as attention has to know it.
-    fn head(&self, table: Option<&'a OffsetTable>, kv: &KvLanes<'_>, kv_head: usize) -> Head<'a> {
+    fn head(&self, table: &'a OffsetTable, kv: &KvLanes<'_>, kv_head: usize) -> Head<'a> {
         let (dim, layout) = (self.layer.head_dim, &kv.layouts[self.index]);
         let range = kv_head * dim..(kv_head + 1) * dim;
-        let residual = self.residual.zip(table).map(|(residual, table)| Residual {
+        let residual = self.residual.map(|residual| Residual {
             mean: &residual.mean[range.clone()],
             scale: &residual.scale[range],
             pairs: self.layer.rope.pairs,
@@ -279,7 +281,13 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    fn attention(&mut self, place: &Place<'_>, weights: &LayerWeights, kv: &KvLanes<'_>) {
+    fn attention(
+        &mut self,
+        place: &Place<'_>,
+        weights: &LayerWeights,
+        kv: &KvLanes<'_>,
+        statistics: Option<&mut LayerStatistics>,
+    ) {
         let layer = place.layer;
         let (q, kv_width) = (layer.heads * layer.head_dim, layer.kv_heads * layer.head_dim);
         let width = weights.attention_norm.len();
@@ -314,6 +322,9 @@ impl Step<'_> {
             stride,
             Store::Set,
         );
+        if let Some(statistics) = statistics {
+            self.observe(layer, weights, stride, statistics);
+        }
         self.rotate(place, weights, kv, stride);
         if self.count <= DECODE_ROWS {
             self.attend_few(place, kv, stride);
@@ -324,6 +335,36 @@ impl Step<'_> {
         let attended = &ws.attended[..self.count * q];
         prepare(self.pool, self.isa, &mut ws.activations, attended, q, self.count);
         self.add_product(&weights.output, weights.post_attention_norm.as_deref());
+    }
+
+    /// Adds the call's queries and keys, as they are before their rotation, to the statistics.
+    fn observe(
+        &self,
+        layer: &Layer,
+        weights: &LayerWeights,
+        stride: usize,
+        statistics: &mut LayerStatistics,
+    ) {
+        let (q, kv_width) = (layer.heads * layer.head_dim, layer.kv_heads * layer.head_dim);
+        let mut vector = vec![0.0; layer.head_dim];
+        let mut each = |from: &[f32], norm: &Option<Vec<f32>>, add: &mut dyn FnMut(usize, &[f32])| {
+            for (head, x) in from.chunks_exact(layer.head_dim).enumerate() {
+                vector.copy_from_slice(x);
+                if let Some(norm) = norm {
+                    rms_norm_in_place(self.isa, &mut vector, norm, self.epsilon);
+                }
+                add(head, &vector);
+            }
+        };
+        for row in self.ws.qkv[..self.count * stride].chunks_exact(stride) {
+            each(&row[..q], &weights.query_norm, &mut |head, x| {
+                statistics.add_query(head, x)
+            });
+            each(&row[q..q + kv_width], &weights.key_norm, &mut |head, x| {
+                statistics.add_key(head, x)
+            });
+            statistics.count += 1;
+        }
     }
 
     /// Normalises and rotates Q and K, scales Q, and writes K and V to memory.
@@ -396,7 +437,7 @@ impl Step<'_> {
         let most = attention_block(layer);
         self.set_blocks(fair.clamp(LEAST_BLOCK_TOKENS.min(most), most));
         let ws = &mut *self.ws;
-        let table = ws.offsets[ws.rope_of_layer[place.index]].as_ref();
+        let table = &ws.offsets[ws.rope_of_layer[place.index]];
         let out = SharedRows::new(&mut ws.attended[..count * layer.heads * dim], layer.heads * dim);
         let queries = Queries {
             qkv: &ws.qkv,
@@ -430,7 +471,7 @@ impl Step<'_> {
         let (dim, group, kv_heads) = (layer.head_dim, layer.heads / layer.kv_heads, layer.kv_heads);
         self.set_blocks(DECODE_ROWS);
         let ws = &mut *self.ws;
-        let table = ws.offsets[ws.rope_of_layer[place.index]].as_ref();
+        let table = &ws.offsets[ws.rope_of_layer[place.index]];
         let out = SharedRows::new(&mut ws.attended[..count * layer.heads * dim], layer.heads * dim);
         let queries = Queries {
             qkv: &ws.qkv,

@@ -6,10 +6,11 @@ mod weights;
 mod workspace;
 
 use crate::backend::{Backend, BackendError, Component, Graph, GraphCall, GraphKind};
+use crate::tune::statistics::LayerStatistics;
 use pool::Pool;
 use reprise_kernels::isa::Isa;
 use reprise_kernels::packed::PackedMatrix;
-use reprise_kv::{KvLanes, KvProfile, LayerShape, ProfileMismatch};
+use reprise_kv::{KvLanes, KvProfile, LayerShape, ProfileMismatch, ResidualKeys};
 use reprise_model::arch::Architecture;
 use reprise_model::gguf::Gguf;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub struct CpuBackend {
     pool: Pool,
     weights: Weights,
     residuals: Vec<Option<LayerResidual>>,
+    statistics: Option<Vec<LayerStatistics>>,
     head: Option<PackedMatrix>,
     workspace: Workspace,
     graphs: [Graph; 2],
@@ -57,6 +59,18 @@ struct LayerResidual {
     mean: Vec<f32>,
     scale: Vec<f32>,
     inverse: Vec<f32>,
+}
+
+impl LayerResidual {
+    fn of(profile: &KvProfile) -> Vec<Option<LayerResidual>> {
+        let ready = |residual: &ResidualKeys| LayerResidual {
+            mean: residual.mean.clone(),
+            scale: residual.scale.clone(),
+            inverse: residual.scale.iter().map(|scale| 1.0 / scale).collect(),
+        };
+        let layers = profile.layers.iter();
+        layers.map(|layer| layer.residual.as_ref().map(ready)).collect()
+    }
 }
 
 impl CpuBackend {
@@ -73,17 +87,7 @@ impl CpuBackend {
         profile: &KvProfile,
     ) -> Result<CpuBackend, CpuError> {
         profile.layouts(&CpuBackend::kv_shape(&arch))?;
-        let residuals: Vec<Option<LayerResidual>> = profile
-            .layers
-            .iter()
-            .map(|layer| {
-                layer.residual.as_ref().map(|residual| LayerResidual {
-                    mean: residual.mean.clone(),
-                    scale: residual.scale.clone(),
-                    inverse: residual.scale.iter().map(|scale| 1.0 / scale).collect(),
-                })
-            })
-            .collect();
+        let residuals = LayerResidual::of(profile);
         let pool = Pool::new(threads)?;
         let weights = Loader::new(&gguf, threads).weights(&arch)?;
         let head = Some(Loader::new(&gguf, threads).head(&arch)?);
@@ -96,7 +100,6 @@ impl CpuBackend {
             prefill,
             context_tokens,
             pool.threads(),
-            &|layer| residuals[layer].is_some(),
         );
         let isa = Isa::best();
         Ok(CpuBackend {
@@ -107,6 +110,7 @@ impl CpuBackend {
             pool,
             weights,
             residuals,
+            statistics: None,
             head,
             workspace,
             graphs: [
@@ -182,6 +186,18 @@ impl Backend for CpuBackend {
             Component::Embedding => 0,
             Component::Head => self.head.as_ref().map_or(0, PackedMatrix::bytes),
         }
+    }
+
+    fn set_profile(&mut self, profile: &KvProfile) -> Result<(), ProfileMismatch> {
+        profile.layouts(&CpuBackend::kv_shape(&self.arch))?;
+        self.residuals = LayerResidual::of(profile);
+        Ok(())
+    }
+
+    fn swap_statistics(&mut self, statistics: Option<Vec<LayerStatistics>>) -> Option<Vec<LayerStatistics>> {
+        let fresh = || self.arch.layers.iter().map(LayerStatistics::new).collect();
+        let statistics = statistics.map(|given| if given.is_empty() { fresh() } else { given });
+        std::mem::replace(&mut self.statistics, statistics)
     }
 
     fn workspace_bytes(&self) -> usize {

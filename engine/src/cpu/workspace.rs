@@ -93,8 +93,8 @@ pub(super) struct Workspace {
     /// Attention's items.
     pub blocks: Vec<Block>,
     pub ropes: Vec<RopeTable>,
-    /// Angles for the mean of residual keys, one table for each of `ropes` that has them.
-    pub offsets: Vec<Option<OffsetTable>>,
+    /// Angles for the mean of residual keys, for each of `ropes`.
+    pub offsets: Vec<OffsetTable>,
     /// Which of `ropes` a layer uses.
     pub rope_of_layer: Vec<usize>,
     pub matmul: Vec<Mutex<Scratch>>,
@@ -136,7 +136,6 @@ impl Workspace {
         capacity: usize,
         context_tokens: usize,
         threads: usize,
-        residual: &dyn Fn(usize) -> bool,
     ) -> Workspace {
         let most = |f: &dyn Fn(&Layer) -> usize| arch.layers.iter().map(f).max().unwrap_or(0);
         let qkv = most(&|l| (l.heads + 2 * l.kv_heads) * l.head_dim);
@@ -172,13 +171,10 @@ impl Workspace {
                 ));
             }
         }
-        let mut offsets: Vec<Option<OffsetTable>> = ropes.iter().map(|_| None).collect();
-        for (i, &rope) in rope_of_layer.iter().enumerate() {
-            if residual(i) {
-                offsets[rope]
-                    .get_or_insert_with(|| OffsetTable::new(&ropes[rope].frequencies, context_tokens));
-            }
-        }
+        let offsets: Vec<OffsetTable> = ropes
+            .iter()
+            .map(|table| OffsetTable::new(&table.frequencies, context_tokens))
+            .collect();
         let dim = most(&|l| l.head_dim);
         let block_rows = most(&|l| attention_block(l).min(capacity) * (l.heads / l.kv_heads));
         let group = most(&|l| l.heads / l.kv_heads);
@@ -196,7 +192,7 @@ impl Workspace {
         let attention: Vec<Mutex<AttentionPlace>> = (0..threads).map(|_| Mutex::new(place())).collect();
         let attention_bytes = threads * AttentionScratch::new(block_rows, dim).bytes()
             + (slots + pieces) * Partial::new(slot_rows, dim).bytes()
-            + offsets.iter().flatten().map(OffsetTable::bytes).sum::<usize>();
+            + offsets.iter().map(OffsetTable::bytes).sum::<usize>();
         let per_thread = tile + capacity * 16 + 40 * 1024;
         Workspace {
             stream: Buffer::zeroed(capacity * arch.width),

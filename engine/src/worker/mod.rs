@@ -8,6 +8,7 @@ mod kept;
 mod lane;
 mod picture;
 mod speculate;
+mod tuning;
 
 use crate::api::{
     Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Speculation,
@@ -23,7 +24,7 @@ use crate::sampling::Sampler;
 use kept::Kept;
 use lane::{Lane, Pending};
 use reprise_kv::pool::{PagePool, PoolError, Sequence};
-use reprise_kv::{KvLanes, LayerLayout, PAGE_TOKENS};
+use reprise_kv::{KvLanes, KvProfile, LayerLayout, PAGE_TOKENS};
 use reprise_model::tokenizer::Tokenizer;
 use speculate::{Drafter, MOST_GUESSED, Payoff, PromptLookup};
 use std::path::Path;
@@ -48,6 +49,7 @@ pub struct Worker {
     info: ModelInfo,
     tokenizer: Arc<Tokenizer>,
     backend: Box<dyn Backend>,
+    profile: KvProfile,
     layouts: Vec<LayerLayout>,
     pool: PagePool,
     /// One sequence a slot; empty where no lane is.
@@ -68,6 +70,7 @@ pub struct Worker {
     next_id: u64,
     totals: Totals,
     work: Work,
+    tuning: Option<tuning::Tuning>,
 }
 
 /// Counts since the model was loaded.
@@ -97,10 +100,12 @@ impl Worker {
     /// # Errors
     /// When a draft model cannot be used.
     pub fn new(loaded: Loaded, options: &LoadOptions) -> Result<Worker, EngineError> {
+        let tuning = tuning::Tuning::of(&loaded, options)?;
         let Loaded {
             info,
             tokenizer,
             backend,
+            profile,
             layouts,
             pool,
             work,
@@ -136,10 +141,12 @@ impl Worker {
             prefill_rate: None,
             next_id: 0,
             totals: Totals::default(),
+            tuning,
             work,
             info,
             tokenizer,
             backend,
+            profile,
             layouts,
             pool,
         })
@@ -158,6 +165,16 @@ impl Worker {
     /// The backend's name, for example `cpu avx2`.
     pub fn backend_name(&self) -> &str {
         self.backend.name()
+    }
+
+    /// How keys and values are stored.
+    pub fn profile(&self) -> &KvProfile {
+        &self.profile
+    }
+
+    /// How each layer's keys and values lie in a page.
+    pub fn layouts(&self) -> &[LayerLayout] {
+        &self.layouts
     }
 
     /// The pool of all keys and values.
@@ -192,6 +209,33 @@ impl Worker {
             sequences: &mut self.sequences,
         };
         (&mut *self.backend, kv)
+    }
+
+    /// Guesses at every step, whether it pays or not, for tests of what guesses must not change.
+    #[doc(hidden)]
+    pub fn always_guess(&mut self) {
+        self.payoff = Payoff::always();
+    }
+
+    /// Changes the output tokens that are guaranteed, for tests of what lies beyond. Call it before any request.
+    #[doc(hidden)]
+    pub fn guarantee(&mut self, guaranteed_output: usize) {
+        let policy = Policy {
+            guaranteed_output,
+            ..*self.scheduler.policy()
+        };
+        self.scheduler = Scheduler::new(policy, self.pool.usage().total);
+    }
+
+    /// Ends every request, as cancelled.
+    pub fn stop_all(&mut self) {
+        for slot in 0..self.lanes.len() {
+            self.finish(slot, StopReason::Cancelled);
+        }
+        for pending in &self.queue {
+            pending.request.cancel.cancel();
+        }
+        self.leave_cancelled();
     }
 
     /// Lets go what ended requests left, and gives the memory back to the system.
@@ -293,16 +337,18 @@ impl Worker {
     }
 
     /// A fork of the KV that has the longest common beginning with the prompt, without the prompt's last token.
+    ///
+    /// Of a request that still runs whole pages only: sharing the page it writes in would make it copy that page, and
+    /// its reservation has none for that.
     fn fork(&mut self, prompt: &[TokenId]) -> Sequence {
         let most = prompt.len() - 1;
+        let whole = |len: usize| len.min(most) / PAGE_TOKENS * PAGE_TOKENS;
         let active = self.lanes.iter().enumerate().filter_map(|(slot, lane)| {
             let lane = lane.as_ref()?;
-            Some((kept::common(&lane.tokens, prompt), slot))
+            Some((whole(kept::common(&lane.tokens, prompt)), slot))
         });
         match active.max() {
-            Some((len, slot)) if len > 0 && len >= self.kept.longest(prompt) => {
-                self.sequences[slot].fork(len.min(most))
-            }
+            Some((len, slot)) if len > self.kept.longest(prompt).min(most) => self.sequences[slot].fork(len),
             _ => self
                 .kept
                 .fork(prompt, most)
@@ -657,17 +703,19 @@ impl Worker {
         let start = self.sequences[slot].len();
         // Guesses never reach past the window, nor take pages that a step alone would not.
         let window = self.info.context_tokens.saturating_sub(start + 2);
+        // A call gives one token more than it guesses.
         let most = lane
             .request
             .options
             .max_tokens
-            .saturating_sub(lane.answer_tokens());
+            .saturating_sub(lane.answer_tokens() + 1);
         let room = self.backend.capacity(GraphKind::Decode) - 1;
         let count = found.min(window).min(most).min(room);
         if count == 0 {
             return false;
         }
         tokens[1..=count].copy_from_slice(&guess[..count]);
+        let (promised, pages) = (lane.reservation.pages(), self.sequences[slot].pages().len());
         if self.sequences[slot]
             .prepare(start + 1 + count, Some(&mut lane.reservation))
             .is_err()
@@ -710,6 +758,15 @@ impl Worker {
         let id = lane.id;
         self.sequences[slot].commit(start + taken);
         self.sequences[slot].cancel();
+        // A page that only wrong guesses stood in is free again: promise it to the lane as before.
+        let due = promised.saturating_sub(self.sequences[slot].pages().len() - pages);
+        if let Some(missing) = due
+            .checked_sub(lane.reservation.pages())
+            .filter(|&missing| missing > 0)
+            && let Err(error) = lane.reservation.grow(missing)
+        {
+            tracing::error!(%error, "a page that was just freed cannot be promised");
+        }
         self.payoff.took_several(begin.elapsed(), taken);
         self.totals.guessed += count as u64;
         self.totals.accepted += taken as u64 - 1;
@@ -798,13 +855,11 @@ impl Worker {
             }),
         });
         loop {
-            if let Ok(result) = receiver.try_recv() {
-                return result;
-            }
-            if !self.turn()
-                && let Err(std::sync::mpsc::TryRecvError::Disconnected) = receiver.try_recv().map(|_| ())
-            {
-                return Err(EngineError::Stopped);
+            let goes_on = self.turn();
+            match receiver.try_recv() {
+                Ok(result) => return result,
+                Err(_) if goes_on => {}
+                Err(_) => return Err(EngineError::Stopped),
             }
         }
     }

@@ -177,6 +177,7 @@ pub(super) struct Payoff {
     gain: f64,
     /// Steps until guessing is tried again after it did not pay.
     pause: usize,
+    is_forced: bool,
 }
 
 impl Payoff {
@@ -190,11 +191,23 @@ impl Payoff {
             several: None,
             gain: 2.0,
             pause: 0,
+            is_forced: false,
+        }
+    }
+
+    /// One that guesses whatever it costs.
+    pub fn always() -> Payoff {
+        Payoff {
+            is_forced: true,
+            ..Payoff::new()
         }
     }
 
     /// Whether to guess at this step.
     pub fn is_worth_it(&mut self) -> bool {
+        if self.is_forced {
+            return true;
+        }
         let (Some(one), Some(several)) = (self.one, self.several) else {
             // A plain step is measured first, then one with guesses.
             return self.one.is_some();

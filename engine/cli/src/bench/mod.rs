@@ -8,11 +8,12 @@
 
 mod ours;
 mod peer;
+mod quality;
 mod table;
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use reprise_engine::worker::{LANES, Worker};
 use reprise_engine::{KvChoice, LoadOptions};
 use reprise_library::models::Shelf;
@@ -21,13 +22,15 @@ use crate::failure::{Failure, Outcome};
 use ours::Ours;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(args_conflicts_with_subcommands = true, after_help = "\
 Examples:
   reprise bench
   reprise bench -m model.gguf -p 512,4096 -n 128 -d 0,4096 -t 2 -r 5
   reprise bench -m model.gguf -n 64 -d 0,4096 --kv f16,tq4 --lanes 1,2,4
   reprise bench -m model.gguf --against ~/llama.cpp/build/bin/llama-bench --json")]
 pub struct BenchArguments {
+    #[command(subcommand)]
+    what: Option<What>,
     /// A name from `reprise models list`, or a GGUF file [default: the default model]
     #[arg(short, long, value_name = "MODEL")]
     model: Option<String>,
@@ -79,6 +82,13 @@ pub struct BenchArguments {
         requires = "against"
     )]
     peer_kv: Vec<String>,
+}
+
+/// What else can be measured.
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Measure what storing keys and values in fewer bits costs a model's predictions
+    Quality(quality::QualityArguments),
 }
 
 fn lanes(text: &str) -> Result<usize, String> {
@@ -158,6 +168,9 @@ fn median(values: &[f64]) -> f64 {
 
 /// Measures and prints.
 pub fn run(arguments: &BenchArguments) -> Outcome {
+    if let Some(What::Quality(arguments)) = &arguments.what {
+        return quality::run(arguments);
+    }
     let tests = tests(arguments)?;
     let path = Shelf::of_machine()?.resolve(arguments.model.as_deref())?;
     let context_tokens = tests

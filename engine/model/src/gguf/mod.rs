@@ -7,6 +7,7 @@ mod mmap;
 mod parse;
 mod value;
 
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -212,6 +213,25 @@ impl Gguf {
             path: self.path.clone(),
             tensor: name.to_owned(),
         })
+    }
+
+    /// A name for what the file computes: hexadecimal, the same for the same weights and settings wherever the file
+    /// lies, and in practice another one for any other file. Covers everything before the tensors' data, and the
+    /// beginning and the end of each tensor: reading a large file whole would take seconds.
+    pub fn fingerprint(&self) -> String {
+        const SAMPLE_BYTES: usize = 4_096;
+        let bytes = self.storage.bytes();
+        let data_start = self.tensors.iter().map(|info| info.start).min().unwrap_or(bytes.len() as u64);
+        let mut hash = Sha256::new();
+        hash.update(self.file_bytes().to_le_bytes());
+        hash.update(bytes.get(..data_start as usize).unwrap_or_default());
+        for tensor in self.tensors() {
+            let len = tensor.data.len();
+            hash.update(&tensor.data[..len.min(SAMPLE_BYTES)]);
+            hash.update(&tensor.data[len.saturating_sub(SAMPLE_BYTES)..]);
+        }
+        let digest = hash.finalize();
+        digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Where a tensor's bytes lie in the file.

@@ -1,0 +1,88 @@
+//! How far a model's predictions move when its keys and values are stored in fewer bits.
+
+/// Sums over the tokens of a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Quality {
+    /// Tokens predicted.
+    pub tokens: usize,
+    /// Sum of the Kullback-Leibler divergence from the reference, in nats.
+    kl: f64,
+    /// Sum of -ln p of the text's own tokens, in nats: of this run, and of the reference.
+    loss: f64,
+    reference_loss: f64,
+}
+
+impl Quality {
+    /// Adds one prediction: the logits of this run and of the reference, and the token that follows.
+    pub fn add(&mut self, logits: &[f32], reference: &[f32], next: Option<u32>) {
+        let (own, other) = (log_sum(logits), log_sum(reference));
+        self.kl += divergence(reference, other, logits, own);
+        self.tokens += 1;
+        if let Some(next) = next {
+            self.loss += own - f64::from(logits[next as usize]);
+            self.reference_loss += other - f64::from(reference[next as usize]);
+        }
+    }
+
+    /// Adds another text's sums.
+    pub fn merge(&mut self, other: &Quality) {
+        self.tokens += other.tokens;
+        self.kl += other.kl;
+        self.loss += other.loss;
+        self.reference_loss += other.reference_loss;
+    }
+
+    /// Mean divergence from the reference, in nats a token.
+    pub fn mean_kl(&self) -> f64 {
+        self.kl / self.tokens.max(1) as f64
+    }
+
+    /// Perplexity of the text.
+    pub fn perplexity(&self) -> f64 {
+        (self.loss / self.tokens.max(1) as f64).exp()
+    }
+
+    /// How much the perplexity is above the reference's, as a share of it.
+    pub fn perplexity_rise(&self) -> f64 {
+        ((self.loss - self.reference_loss) / self.tokens.max(1) as f64).exp() - 1.0
+    }
+}
+
+/// ln of the sum of exponentials, which turns logits into log-probabilities.
+fn log_sum(logits: &[f32]) -> f64 {
+    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|&logit| f64::from((logit - max).exp())).sum();
+    f64::from(max) + sum.ln()
+}
+
+/// Sum of p (ln p - ln q) for p of the reference, in f64: the differences are small.
+fn divergence(p: &[f32], p_sum: f64, q: &[f32], q_sum: f64) -> f64 {
+    let terms = p.iter().zip(q).map(|(&p, &q)| {
+        let log_p = f64::from(p) - p_sum;
+        log_p.exp() * (log_p - (f64::from(q) - q_sum))
+    });
+    terms.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_predictions_are_no_distance_apart() {
+        let mut quality = Quality::default();
+        quality.add(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0], Some(2));
+        assert!(quality.mean_kl().abs() < 1e-12 && quality.perplexity_rise().abs() < 1e-12);
+        let p = 3f64.exp() / (1f64.exp() + 2f64.exp() + 3f64.exp());
+        assert!((quality.perplexity() - 1.0 / p).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_divergence_is_that_of_the_definition() {
+        let mut quality = Quality::default();
+        // p = (1/2, 1/2), q = (1/4, 3/4).
+        quality.add(&[0.0, 3f32.ln()], &[0.0, 0.0], None);
+        let expected = 0.5 * (0.5f64 / 0.25).ln() + 0.5 * (0.5f64 / 0.75).ln();
+        assert!((quality.mean_kl() - expected).abs() < 1e-6);
+    }
+}

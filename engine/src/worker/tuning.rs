@@ -1,0 +1,101 @@
+//! Tuning a model while the engine has nothing else to do.
+
+use super::{Kept, Policy, Scheduler, Worker};
+use crate::api::{EngineError, KvChoice, LoadOptions};
+use crate::guard::Pressure;
+use crate::load::Loaded;
+use crate::profile::Source;
+use crate::tune::store::{self, Stored};
+use crate::tune::{Tuned, Tuner};
+use reprise_kv::LayerLayout;
+use reprise_kv::pool::PagePool;
+use std::path::PathBuf;
+
+/// A tuning in the background.
+pub(super) struct Tuning {
+    tuner: Tuner,
+    fingerprint: String,
+    folder: PathBuf,
+}
+
+impl Tuning {
+    /// A tuning for a model that has no measured profile, where that was asked for.
+    pub fn of(loaded: &Loaded, options: &LoadOptions) -> Result<Option<Tuning>, EngineError> {
+        let wanted = options.tunes_when_idle && options.kv == KvChoice::Profile;
+        let Some(folder) = options
+            .profiles
+            .clone()
+            .filter(|_| wanted && loaded.source == Source::Cautious)
+        else {
+            return Ok(None);
+        };
+        let shapes: Vec<_> = loaded.layouts.iter().map(|layout| layout.shape).collect();
+        Ok(Some(Tuning {
+            tuner: Tuner::new(&shapes, loaded.tokenizer.clone())?,
+            fingerprint: loaded.gguf.fingerprint(),
+            folder,
+        }))
+    }
+}
+
+impl Worker {
+    /// Whether there is work for an idle engine.
+    pub fn has_idle_work(&self) -> bool {
+        self.tuning.is_some() && self.guard.pressure(0) == Pressure::None
+    }
+
+    /// Does a piece of idle work: one graph call. Call it when no request runs.
+    pub fn idle_turn(&mut self) {
+        let Some(mut tuning) = self.tuning.take() else {
+            return;
+        };
+        let result = tuning.tuner.step(&mut *self.backend);
+        // Requests find the profile they know.
+        if let Err(error) = self.backend.set_profile(&self.profile) {
+            tracing::error!(%error, "the profile in use cannot be set again");
+        }
+        match result {
+            Ok(None) => self.tuning = Some(tuning),
+            Ok(Some(tuned)) => {
+                let stored = Stored::new(tuning.fingerprint, self.info.name.clone(), &tuned);
+                match store::save(&tuning.folder, &stored) {
+                    Ok(path) => {
+                        tracing::info!(path = %path.display(), kv = tuned.profile.name(), "the model is tuned")
+                    }
+                    Err(error) => tracing::warn!(%error, "the model is tuned, for this time only"),
+                }
+                if let Err(error) = self.adopt(&tuned) {
+                    tracing::warn!(%error, "the tuned profile is used from the next start on");
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "tuning the model failed; it goes on with the cautious profile")
+            }
+        }
+    }
+
+    /// Goes on with another profile. What ended requests left is in the old one, and let go.
+    ///
+    /// # Errors
+    /// When the profile does not fit or memory cannot be had: then all stays as it was.
+    fn adopt(&mut self, tuned: &Tuned) -> Result<(), EngineError> {
+        debug_assert!(!self.is_busy());
+        let shapes: Vec<_> = self.layouts.iter().map(|layout| layout.shape).collect();
+        let layouts = tuned.profile.layouts(&shapes)?;
+        let page_bytes: Vec<usize> = layouts.iter().map(LayerLayout::page_bytes).collect();
+        let pages = (self.info.kv_budget_bytes / page_bytes.iter().sum::<usize>().max(1) as u64) as usize;
+        let pool = PagePool::new(&page_bytes, pages)?;
+        self.backend.set_profile(&tuned.profile)?;
+        self.kept = Kept::default();
+        self.sequences = self.sequences.iter().map(|_| pool.sequence()).collect();
+        let policy: Policy = *self.scheduler.policy();
+        self.scheduler = Scheduler::new(policy, pages);
+        self.pool = pool;
+        self.info.kv_format = tuned.profile.name();
+        self.info.kv_token_bytes = layouts.iter().map(LayerLayout::token_bytes).sum();
+        self.work.kv_bytes_per_token = self.info.kv_token_bytes as f64;
+        self.layouts = layouts;
+        self.profile = tuned.profile.clone();
+        Ok(())
+    }
+}
