@@ -71,10 +71,14 @@ pub struct Writer {
 }
 
 impl Writer {
-    fn new(engine: &Engine) -> Writer {
+    fn new(engine: &Engine) -> Result<Writer, EngineError> {
         let tokenizer = engine.shared_tokenizer();
+        let mut info = engine.info().clone();
+        // A chat has no use for a window that the KV memory cannot hold.
+        let pool = engine.with_worker(|worker| worker.snapshot().pool)?;
+        info.context_tokens = info.context_tokens.min(pool.pages * pool.page_tokens);
         let mut writer = Writer {
-            info: engine.info().clone(),
+            info,
             template: ChatTemplate::from_gguf(engine.gguf(), &tokenizer),
             tokenizer,
             tokens_around: 0,
@@ -97,10 +101,10 @@ impl Writer {
             let whole = writer.prompt(&messages).map_or(0, |tokens| tokens.len());
             whole.saturating_sub(texts + writer.tokens_around)
         });
-        writer
+        Ok(writer)
     }
 
-    /// Facts about the model.
+    /// Facts about the model; its window is no wider than the KV memory.
     pub fn info(&self) -> &ModelInfo {
         &self.info
     }
@@ -212,7 +216,7 @@ impl Assistant {
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Assistant, AssistantError> {
         let engine = Engine::load(path, options)?;
         Ok(Assistant {
-            writer: Arc::new(Writer::new(&engine)),
+            writer: Arc::new(Writer::new(&engine)?),
             engine,
             reading_rate: Mutex::new(None),
         })
@@ -240,10 +244,18 @@ impl Assistant {
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Answer, AssistantError> {
         let options = self.writer.with_stops(options.clone());
-        let answer = self.engine.generate(prompt, &options, cancel, on_event)?;
+        let mut waited = None;
+        let answer = self.engine.generate(prompt, &options, cancel, &mut |event| {
+            if let Event::Prefill { elapsed, .. } = &event {
+                waited.get_or_insert(*elapsed);
+            }
+            on_event(event);
+        })?;
         let read = answer.prompt_tokens - answer.reused_tokens;
         if read >= LEAST_MEASURED_TOKENS && answer.answer_tokens > 0 {
-            let rate = read as f64 / answer.time_to_first_token.as_secs_f64();
+            // Waiting for a lane is not reading.
+            let reading = answer.time_to_first_token - waited.unwrap_or_default();
+            let rate = read as f64 / reading.as_secs_f64();
             *self.reading_rate.lock().unwrap_or_else(PoisonError::into_inner) = Some(rate);
         }
         Ok(answer)

@@ -1,6 +1,7 @@
 //! One answer of a stored chat: which turns the model sees, the prompt, and the answer written to the store as it comes.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -199,6 +200,9 @@ pub enum ConverseError {
     },
 }
 
+/// What a person reads under an answer whose memory others needed.
+const STOPPED_FOR_OTHERS: &str = "stopped: the KV memory it used was needed for other chats";
+
 /// An answer to be made.
 #[derive(Clone, Copy)]
 pub struct AnswerRequest<'a> {
@@ -212,11 +216,23 @@ pub struct AnswerRequest<'a> {
     pub instructions: &'a Instructions,
     /// Stops it.
     pub cancel: &'a CancelToken,
+    /// Whether an answer that is stopped before it has any new text is left as it is, for another model to make.
+    pub is_put_off: &'a AtomicBool,
+}
+
+/// How the making of an answer ended.
+struct Made {
+    state: TurnState,
+    /// Words beside the state, where it does not say all.
+    words: Option<&'static str>,
+    stats: AnswerStats,
+    has_new_text: bool,
 }
 
 impl AnswerRequest<'_> {
-    /// Makes the answer and ends it in the store, in whatever way. The error tells why an answer failed; the turn in the
-    /// store tells it too, where the store can still be written.
+    /// Makes the answer and ends it in the store, in whatever way; none when it was put off, and the store still calls it
+    /// one being written. The error tells why an answer failed; the turn in the store tells it too, where the store can
+    /// still be written.
     ///
     /// # Errors
     /// See [`ConverseError`].
@@ -224,9 +240,18 @@ impl AnswerRequest<'_> {
         self,
         assistant: &Assistant,
         on_progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<Turn, ConverseError> {
+    ) -> Result<Option<Turn>, ConverseError> {
         match self.try_answer(assistant, on_progress) {
-            Ok((state, stats)) => Ok(self.store.finish_answer(self.turn, state, Some(&stats), None)?),
+            Ok(made) => {
+                let is_put_off = self.is_put_off.load(Ordering::Relaxed);
+                if is_put_off && made.state == TurnState::Stopped && !made.has_new_text {
+                    return Ok(None);
+                }
+                let ended = self
+                    .store
+                    .finish_answer(self.turn, made.state, Some(&made.stats), made.words)?;
+                Ok(Some(ended))
+            }
             Err(error) => {
                 let words = error.to_string();
                 self.store
@@ -240,13 +265,14 @@ impl AnswerRequest<'_> {
         self,
         assistant: &Assistant,
         on_progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Result<(TurnState, AnswerStats), ConverseError> {
+    ) -> Result<Made, ConverseError> {
         let AnswerRequest {
             store,
             counts,
             turn,
             instructions,
             cancel,
+            ..
         } = self;
         let mut turns = store.path_to(turn)?;
         let begun = turns.pop();
@@ -271,9 +297,16 @@ impl AnswerRequest<'_> {
             });
         }
 
-        let mut written = begun_text.encode_utf16().count();
+        // No more is asked for than the window has room for: so much KV memory is promised to the answer.
+        let room = window + 1 - prompt.len();
+        let mut options = instructions.options.clone();
+        options.max_tokens = options.max_tokens.min(room);
+
+        let begun_units = begun_text.encode_utf16().count();
+        let mut written = begun_units;
+        let mut waited = None;
         let mut store_error = None;
-        let answer = assistant.answer(&prompt, &instructions.options, cancel, &mut |event| match event {
+        let answer = assistant.answer(&prompt, &options, cancel, &mut |event| match event {
             Event::Prefill {
                 done_tokens,
                 total_tokens,
@@ -281,8 +314,10 @@ impl AnswerRequest<'_> {
                 elapsed,
             } => {
                 let read = done_tokens - reused_tokens;
+                // The first is told when a lane is free; the time before is no measure of reading.
+                let reading = elapsed - *waited.get_or_insert(elapsed);
                 let left =
-                    (read > 0).then(|| elapsed.mul_f64((total_tokens - done_tokens) as f64 / read as f64));
+                    (read > 0).then(|| reading.mul_f64((total_tokens - done_tokens) as f64 / read as f64));
                 on_progress(Progress::Reading {
                     done_tokens,
                     total_tokens,
@@ -311,7 +346,17 @@ impl AnswerRequest<'_> {
             return Err(error.into());
         }
         let earlier = begun.as_ref().and_then(|turn| turn.stats.as_ref());
-        Ok((state_of(&answer.stop), stats_of(&answer, assistant, earlier)))
+        Ok(Made {
+            state: match answer.stop {
+                StopReason::MaxTokens if options.max_tokens < instructions.options.max_tokens => {
+                    TurnState::Window
+                }
+                ref stop => state_of(stop),
+            },
+            words: (answer.stop == StopReason::Capacity).then_some(STOPPED_FOR_OTHERS),
+            stats: stats_of(&answer, assistant, earlier),
+            has_new_text: written > begun_units,
+        })
     }
 }
 
@@ -321,8 +366,7 @@ fn state_of(stop: &StopReason) -> TurnState {
         StopReason::MaxTokens => TurnState::Limit,
         StopReason::WindowFull => TurnState::Window,
         StopReason::Repeating => TurnState::Repeating,
-        StopReason::Cancelled => TurnState::Stopped,
-        StopReason::Capacity => TurnState::Limit,
+        StopReason::Cancelled | StopReason::Capacity => TurnState::Stopped,
     }
 }
 

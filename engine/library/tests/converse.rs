@@ -1,6 +1,7 @@
 //! Answers of stored chats, made by a small model with random weights: what the model sees, what the store keeps.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use reprise_engine::{CancelToken, GenerateOptions, LoadOptions, SamplingOptions};
 use reprise_library::assistant::Assistant;
@@ -9,6 +10,11 @@ use reprise_library::converse::{
     AnswerRequest, Coming, ConverseError, Instructions, Progress, TokenCounts, layout,
 };
 
+const MODEL: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../tests/golden/tiny/tiny-llama3-q4_k.gguf"
+);
+
 struct Desk {
     _folder: tempfile::TempDir,
     store: ChatStore,
@@ -16,11 +22,11 @@ struct Desk {
     counts: TokenCounts,
     instructions: Instructions,
     cancel: CancelToken,
+    is_put_off: AtomicBool,
 }
 
 fn desk(context_tokens: usize) -> Desk {
     let folder = tempfile::tempdir().unwrap();
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tiny/tiny-llama3-q4_k.gguf");
     let options = LoadOptions {
         threads: Some(1),
         context_tokens: Some(context_tokens),
@@ -29,7 +35,7 @@ fn desk(context_tokens: usize) -> Desk {
     Desk {
         store: ChatStore::open(folder.path().join("chats.sqlite")).unwrap().0,
         _folder: folder,
-        assistant: Assistant::load(&model, &options).unwrap(),
+        assistant: Assistant::load(Path::new(MODEL), &options).unwrap(),
         counts: TokenCounts::default(),
         instructions: Instructions {
             system: String::new(),
@@ -40,6 +46,7 @@ fn desk(context_tokens: usize) -> Desk {
             },
         },
         cancel: CancelToken::default(),
+        is_put_off: AtomicBool::new(false),
     }
 }
 
@@ -56,21 +63,24 @@ impl Desk {
     }
 
     /// Makes an answer; what was streamed, put together by the offsets that came with it.
-    fn answer(&mut self, turn: TurnId) -> Result<(reprise_library::chats::Turn, String), ConverseError> {
+    fn answer(&self, turn: TurnId) -> Result<(reprise_library::chats::Turn, String), ConverseError> {
         let request = AnswerRequest {
             store: &self.store,
             counts: &self.counts,
             turn,
             instructions: &self.instructions,
             cancel: &self.cancel,
+            is_put_off: &self.is_put_off,
         };
         let mut shown: Vec<u16> = self.store.turn(turn).unwrap().text.encode_utf16().collect();
-        let ended = request.answer(&mut self.assistant, &mut |progress| {
+        let ended = request.answer(&self.assistant, &mut |progress| {
             if let Progress::Text { from, text } = progress {
                 assert_eq!(from, shown.len(), "pieces follow each other without a gap");
                 shown.extend(text.encode_utf16());
             }
         })?;
+        // One that was put off stands in the store as it was.
+        let ended = ended.unwrap_or_else(|| self.store.turn(turn).unwrap());
         Ok((ended, String::from_utf16(&shown).unwrap()))
     }
 }
@@ -121,6 +131,38 @@ fn a_cancelled_answer_ends_as_stopped_and_keeps_what_was_read() {
     desk.cancel.cancel();
     let (ended, shown) = desk.answer(turn).unwrap();
     assert_eq!((ended.state, shown.as_str()), (TurnState::Stopped, ""));
+}
+
+#[test]
+fn an_answer_that_is_put_off_before_its_first_word_can_still_be_made() {
+    let desk = desk(512);
+    let turn = desk.ask(None, "Good morning");
+    desk.cancel.cancel();
+    desk.is_put_off.store(true, Ordering::Relaxed);
+    assert_eq!(desk.answer(turn).unwrap().0.state, TurnState::Writing);
+    desk.cancel.reset();
+    let (ended, shown) = desk.answer(turn).unwrap();
+    assert_eq!(ended.text, shown);
+    assert!(!ended.text.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn an_answer_that_fills_a_window_of_little_memory_ends_for_that_reason() {
+    // Two pages, and a window that asks for more.
+    let probe = Assistant::load(Path::new(MODEL), &LoadOptions::default()).unwrap();
+    let page_bytes = 256 * probe.engine().info().kv_token_bytes as u64;
+    let options = LoadOptions {
+        threads: Some(1),
+        kv_budget_bytes: Some(5 * page_bytes / 2),
+        ..LoadOptions::default()
+    };
+    let mut desk = desk(512);
+    desk.assistant = Assistant::load(Path::new(MODEL), &options).unwrap();
+    assert!(desk.assistant.engine().info().context_tokens > 512);
+    assert_eq!(desk.assistant.writer().info().context_tokens, 512);
+    desk.instructions.options.max_tokens = 5_000;
+    let (ended, _) = desk.answer(desk.ask(None, "Good morning")).unwrap();
+    assert_eq!(ended.state, TurnState::Window, "{ended:?}");
 }
 
 #[test]

@@ -1,0 +1,385 @@
+//! The model and what is asked of it: loading one model in the place of another, answers side by side, titles when
+//! nothing else waits.
+//!
+//! One thread, the [`worker`], loads models and begins work; every answer is made on a thread of its own ([`answering`])
+//! that hands its prompt to the engine, waits there for a lane, and writes what comes to the store. Invariant: an answer
+//! in the list of requests is not ended in the store; whoever takes it off the list ends it. So each answer ends exactly
+//! once, whether its thread gets to it or the person stops it first.
+
+mod answering;
+#[cfg(test)]
+mod tests;
+mod titles;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use reprise_engine::CancelToken;
+use reprise_engine::snapshot::Snapshot;
+use reprise_library::assistant::{Assistant, Writer};
+use reprise_library::chats::{ChatId, ChatStore, Turn, TurnId, TurnState};
+use reprise_library::converse::TokenCounts;
+
+use crate::events::Events;
+use crate::pictures::Pictures;
+use crate::types::{AppEvent, Failure, ModelState, Phase, Settings, UnderWay};
+use worker::Worker;
+
+/// The longest wait for the threads when the program ends: one graph call and one transaction take far less.
+const LONGEST_FAREWELL: Duration = Duration::from_secs(10);
+
+/// What is asked of the worker.
+enum Job {
+    Load(LoadRequest),
+    Answer(TurnId),
+    /// Name the chats that have no name of their own, if nobody waits for an answer.
+    Title,
+    /// The engine of this model has ended by a fault.
+    Broken(ModelNumber),
+    Quit(Sender<()>),
+}
+
+/// A model to load.
+pub struct LoadRequest {
+    /// Its file, or why there is none.
+    pub file: Result<PathBuf, Failure>,
+    /// The name a person knows it by; none leaves it to the model's own.
+    pub name: Option<String>,
+    /// How to load it.
+    pub settings: Settings,
+}
+
+impl LoadRequest {
+    fn shown_name(&self) -> String {
+        let stem = |file: &PathBuf| Some(file.file_stem()?.to_string_lossy().into_owned());
+        self.name
+            .clone()
+            .or_else(|| self.file.as_ref().ok().and_then(stem))
+            .unwrap_or_else(|| "the model".into())
+    }
+}
+
+/// What prompts can be written and counted with, whatever the engine is at.
+pub struct Loaded {
+    /// Writes prompts.
+    pub writer: Arc<Writer>,
+    /// Remembers what was counted.
+    pub counts: TokenCounts,
+}
+
+/// Tells one loading of a model from every other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ModelNumber(u64);
+
+/// A model that answers, for as long as a thread holds it.
+struct Model {
+    number: ModelNumber,
+    assistant: Assistant,
+    loaded: Arc<Loaded>,
+}
+
+/// An answer that was asked for and has not ended.
+struct Request {
+    chat: ChatId,
+    turn: TurnId,
+    phase: Phase,
+    work: Work,
+}
+
+/// How far a request has come.
+enum Work {
+    /// No thread has it yet.
+    Waits,
+    /// A thread makes the answer.
+    Runs(Handle),
+}
+
+/// The way to an answer that is being made.
+#[derive(Clone, Default)]
+struct Handle {
+    cancel: CancelToken,
+    /// Another model takes this one's place: if there is no new text yet, that one makes the answer.
+    is_put_off: Arc<AtomicBool>,
+    /// The person wants no more of it, whatever else happens.
+    is_stopped: Arc<AtomicBool>,
+}
+
+/// What is asked for. Under one lock, because a title begins only when no answer is asked for.
+#[derive(Default)]
+struct Desk {
+    requests: Vec<Request>,
+    /// Chats that a model may be asked to name.
+    unnamed: Vec<ChatId>,
+    /// Cancels the title that is being made.
+    title: Option<CancelToken>,
+}
+
+impl Desk {
+    fn find(&mut self, turn: TurnId) -> Option<&mut Request> {
+        self.requests.iter_mut().find(|request| request.turn == turn)
+    }
+
+    fn cancel_title(&self) {
+        if let Some(title) = &self.title {
+            title.cancel();
+        }
+    }
+}
+
+struct Shared {
+    store: Arc<ChatStore>,
+    events: Events,
+    pictures: Arc<Pictures>,
+    settings: Mutex<Settings>,
+    model: Mutex<ModelState>,
+    loaded: Mutex<Option<Arc<Loaded>>>,
+    desk: Mutex<Desk>,
+    /// Requests to load that wait: only the last one is of use.
+    waiting_loads: AtomicUsize,
+    leaving: AtomicBool,
+}
+
+/// The way to the worker. Cheap to clone.
+#[derive(Clone)]
+pub struct Host {
+    shared: Arc<Shared>,
+    jobs: Sender<Job>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each of these is changed by single assignments and pushes: whole after any panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Host {
+    /// Starts the worker.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(store: Arc<ChatStore>, events: Events, settings: Settings) -> std::io::Result<Host> {
+        let (jobs, queue) = mpsc::channel();
+        let shared = Arc::new(Shared {
+            store,
+            pictures: Pictures::start(events.clone())?,
+            events,
+            settings: Mutex::new(settings),
+            model: Mutex::new(ModelState::Loading { name: String::new() }),
+            loaded: Mutex::new(None),
+            desk: Mutex::new(Desk::default()),
+            waiting_loads: AtomicUsize::new(0),
+            leaving: AtomicBool::new(false),
+        });
+        let worker = Worker::new(Arc::clone(&shared), jobs.clone());
+        thread::Builder::new()
+            .name("worker".into())
+            .spawn(move || worker.run(&queue))?;
+        Ok(Host { shared, jobs })
+    }
+
+    /// Loads a model in the place of the present one. Answers that are being written are stopped and keep what they
+    /// have; those without a word yet are made by the new model.
+    pub fn load(&self, request: LoadRequest) {
+        self.shared.set_model(ModelState::Loading {
+            name: request.shown_name(),
+        });
+        self.shared.waiting_loads.fetch_add(1, Ordering::Relaxed);
+        self.submit(Job::Load(request));
+    }
+
+    /// Makes an answer that is in the store as one being written.
+    pub fn answer(&self, turn: &Turn) {
+        let shared = &self.shared;
+        let mut desk = lock(&shared.desk);
+        let phase = match &*lock(&shared.model) {
+            ModelState::Loading { .. } => Phase::Loading,
+            _ => Phase::Queued,
+        };
+        desk.requests.push(Request {
+            chat: turn.chat,
+            turn: turn.id,
+            phase,
+            work: Work::Waits,
+        });
+        // Told and queued under the lock, so that no thread can tell of a later phase first.
+        shared.tell_phase(turn.chat, turn.id, phase);
+        self.submit(Job::Answer(turn.id));
+        // A title begins under the same lock, and only when nobody waits: none begins after this.
+        desk.cancel_title();
+    }
+
+    /// Stops an answer, whatever it is at; one that has ended is left as it is.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn stop(&self, turn: TurnId) -> Result<(), Failure> {
+        lock(&self.shared.desk).requests.retain(|request| {
+            if request.turn != turn {
+                return true;
+            }
+            match &request.work {
+                // Taken off the list, and ended below.
+                Work::Waits => false,
+                Work::Runs(handle) => {
+                    handle.is_stopped.store(true, Ordering::Relaxed);
+                    handle.cancel.cancel();
+                    true
+                }
+            }
+        });
+        self.end_left(turn, TurnState::Stopped)
+    }
+
+    /// Ends an answer that nobody makes, although the store calls it being written: the disk was full when it ended.
+    ///
+    /// # Errors
+    /// When the store cannot be written, still.
+    pub fn settle(&self, turn: TurnId) -> Result<(), Failure> {
+        self.end_left(turn, TurnState::Interrupted)
+    }
+
+    /// Ends an answer that is no request and that the store calls being written; any other is left as it is.
+    fn end_left(&self, turn: TurnId, state: TurnState) -> Result<(), Failure> {
+        let Shared {
+            store, events, desk, ..
+        } = &*self.shared;
+        let is_request = lock(desk).find(turn).is_some();
+        if !is_request && store.turn(turn)?.state == TurnState::Writing {
+            let turn = store.finish_answer(turn, state, None, None)?;
+            events.tell(AppEvent::Ended { turn });
+        }
+        Ok(())
+    }
+
+    /// Stops every answer of a chat.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn stop_chat(&self, chat: ChatId) -> Result<(), Failure> {
+        let turns = self.turns_under_way(|request| request.chat == chat);
+        turns.into_iter().try_for_each(|turn| self.stop(turn))
+    }
+
+    fn turns_under_way(&self, is_meant: impl Fn(&Request) -> bool) -> Vec<TurnId> {
+        lock(&self.shared.desk)
+            .requests
+            .iter()
+            .filter(|request| is_meant(request))
+            .map(|request| request.turn)
+            .collect()
+    }
+
+    /// The answers under way.
+    pub fn under_way(&self) -> Vec<UnderWay> {
+        lock(&self.shared.desk)
+            .requests
+            .iter()
+            .map(|request| UnderWay {
+                chat: request.chat,
+                turn: request.turn,
+                phase: request.phase,
+            })
+            .collect()
+    }
+
+    /// The model's state.
+    pub fn model(&self) -> ModelState {
+        lock(&self.shared.model).clone()
+    }
+
+    /// The model's writer, once it is loaded.
+    pub fn loaded(&self) -> Option<Arc<Loaded>> {
+        lock(&self.shared.loaded).clone()
+    }
+
+    /// The engine as it looks now; none while no model is loaded.
+    pub fn snapshot(&self) -> Option<Snapshot> {
+        self.shared.pictures.latest()
+    }
+
+    /// What the person chose.
+    pub fn settings(&self) -> Settings {
+        lock(&self.shared.settings).clone()
+    }
+
+    /// Takes other settings, for the answers to come.
+    pub fn set_settings(&self, settings: Settings) {
+        *lock(&self.shared.settings) = settings;
+    }
+
+    /// Stops everything and waits until what was written is in the store.
+    pub fn quit(&self) {
+        self.shared.leaving.store(true, Ordering::Relaxed);
+        lock(&self.shared.desk).cancel_title();
+        for turn in self.turns_under_way(|_| true) {
+            if let Err(failure) = self.stop(turn) {
+                tracing::error!(message = failure.message, "an answer could not be ended");
+            }
+        }
+        let (done, farewell) = mpsc::channel();
+        self.submit(Job::Quit(done));
+        if farewell.recv_timeout(LONGEST_FAREWELL).is_err() {
+            tracing::warn!(
+                "the engine did not come to rest in time; the answers are closed at the next start"
+            );
+        }
+    }
+
+    fn submit(&self, job: Job) {
+        if self.jobs.send(job).is_err() {
+            // Only after `quit`.
+            tracing::debug!("the worker has ended");
+        }
+    }
+}
+
+impl Shared {
+    fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Relaxed)
+    }
+
+    fn set_model(&self, model: ModelState) {
+        *lock(&self.model) = model.clone();
+        self.events.tell(AppEvent::Model { model });
+    }
+
+    fn tell_phase(&self, chat: ChatId, turn: TurnId, phase: Phase) {
+        self.pictures.stir();
+        self.events.tell(AppEvent::Phase { chat, turn, phase });
+    }
+
+    fn set_phase(&self, turn: TurnId, phase: Phase) {
+        if let Some(request) = lock(&self.desk).find(turn) {
+            request.phase = phase;
+            self.tell_phase(request.chat, turn, phase);
+        }
+    }
+
+    /// Answers that waited for the model wait for their turn now.
+    fn queue_loading(&self) {
+        for request in &mut lock(&self.desk).requests {
+            if matches!(request.phase, Phase::Loading) {
+                request.phase = Phase::Queued;
+                self.tell_phase(request.chat, request.turn, Phase::Queued);
+            }
+        }
+    }
+
+    fn tell_chat(&self, chat: ChatId) {
+        match self.store.summary(chat) {
+            Ok(summary) => self.events.tell(AppEvent::Chat { summary }),
+            Err(error) => tracing::warn!(%error, "a chat could not be read"),
+        }
+    }
+}
+
+/// The words for a fault of the program's own.
+fn fault(what: &str) -> String {
+    format!(
+        "{what} failed by a fault in Reprise; your chats are safe; choose Try again to load the model anew"
+    )
+}
