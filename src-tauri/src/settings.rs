@@ -1,10 +1,10 @@
 //! What the person chose: defaults, bounds, and what the engine makes of it.
 
-use reprise_engine::{GenerateOptions, LoadOptions, SamplingOptions};
+use reprise_engine::{GenerateOptions, KvChoice, KvFormat, LoadOptions, SamplingOptions, Speculation};
 use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE};
 use reprise_library::converse::Instructions;
 
-use crate::types::{Failure, Settings, Theme};
+use crate::types::{Failure, KvStorage, Settings, Theme};
 
 /// The name settings are stored by.
 pub const KEY: &str = "app";
@@ -20,6 +20,10 @@ impl Default for Settings {
             model: None,
             context_tokens: None,
             threads: None,
+            kv_storage: KvStorage::Profile,
+            kv_budget_megabytes: None,
+            memory_limit_megabytes: None,
+            speculation: true,
             temperature: CHAT_TEMPERATURE,
             top_p: 0.95,
             repetition_penalty: CHAT_REPETITION_PENALTY,
@@ -37,7 +41,7 @@ impl Settings {
     /// A sentence that names the setting and its bounds.
     pub fn check(&self) -> Result<(), Failure> {
         let most_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let bounds: [(&str, bool, String); 7] = [
+        let bounds: [(&str, bool, String); 9] = [
             (
                 "temperature",
                 (0.0..=10.0).contains(&self.temperature),
@@ -71,6 +75,18 @@ impl Settings {
                 format!("from 1 to {most_threads} on this machine"),
             ),
             (
+                "memory for context",
+                self.kv_budget_megabytes
+                    .is_none_or(|megabytes| (16..=1_048_576).contains(&megabytes)),
+                "from 16 to 1,048,576 MB".into(),
+            ),
+            (
+                "memory limit",
+                self.memory_limit_megabytes
+                    .is_none_or(|megabytes| (256..=1_048_576).contains(&megabytes)),
+                "from 256 to 1,048,576 MB".into(),
+            ),
+            (
                 "system prompt",
                 self.system_prompt.len() <= 100_000,
                 "of at most 100,000 bytes".into(),
@@ -84,8 +100,18 @@ impl Settings {
 
     /// Whether the model has to be loaded anew when these take the place of `earlier`.
     pub fn changes_model(&self, earlier: &Settings) -> bool {
-        (&self.model, self.context_tokens, self.threads)
-            != (&earlier.model, earlier.context_tokens, earlier.threads)
+        let of_loading = |settings: &Settings| {
+            (
+                settings.model.clone(),
+                settings.context_tokens,
+                settings.threads,
+                settings.kv_storage,
+                settings.kv_budget_megabytes,
+                settings.memory_limit_megabytes,
+                settings.speculation,
+            )
+        };
+        of_loading(self) != of_loading(earlier)
     }
 
     /// How the model is loaded.
@@ -93,6 +119,19 @@ impl Settings {
         LoadOptions {
             threads: self.threads,
             context_tokens: self.context_tokens,
+            kv: match self.kv_storage {
+                KvStorage::Profile => KvChoice::Profile,
+                KvStorage::F16 => uniform(KvFormat::F16),
+                KvStorage::Q8 => uniform(KvFormat::Q8),
+                KvStorage::Tq4 => uniform(KvFormat::Tq4),
+            },
+            kv_budget_bytes: self.kv_budget_megabytes.map(bytes),
+            memory_limit_bytes: self.memory_limit_megabytes.map(bytes),
+            speculation: if self.speculation {
+                Speculation::PromptLookup
+            } else {
+                Speculation::Off
+            },
             ..LoadOptions::default()
         }
     }
@@ -120,6 +159,19 @@ impl Settings {
     }
 }
 
+/// So many millions of bytes.
+fn bytes(megabytes: u64) -> u64 {
+    megabytes.saturating_mul(1_000_000)
+}
+
+/// Keys and values in the same format.
+fn uniform(format: KvFormat) -> KvChoice {
+    KvChoice::Uniform {
+        keys: format,
+        values: format,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +189,10 @@ mod tests {
         assert!(refused(|settings| settings.threads = Some(100_000)).contains("threads"));
         assert!(refused(|settings| settings.context_tokens = Some(3)).contains("window"));
         assert!(refused(|settings| settings.max_answer_tokens = 0).contains("answer"));
+        assert!(refused(|settings| settings.kv_budget_megabytes = Some(1)).contains("memory for context"));
+        assert!(
+            refused(|settings| settings.memory_limit_megabytes = Some(u64::MAX)).contains("memory limit")
+        );
     }
 
     #[test]
@@ -164,5 +220,40 @@ mod tests {
         };
         assert!(!warmer.changes_model(&settings));
         assert!(wider.changes_model(&settings));
+        let changes: [fn(&mut Settings); 4] = [
+            |settings| settings.kv_storage = KvStorage::Q8,
+            |settings| settings.kv_budget_megabytes = Some(100),
+            |settings| settings.memory_limit_megabytes = Some(4_000),
+            |settings| settings.speculation = false,
+        ];
+        for change in changes {
+            let mut changed = settings.clone();
+            change(&mut changed);
+            assert!(changed.changes_model(&settings), "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_is_what_the_model_is_loaded_with() {
+        let automatic = Settings::default().load_options();
+        assert_eq!(automatic.kv, KvChoice::Profile);
+        assert_eq!(
+            (automatic.kv_budget_bytes, automatic.memory_limit_bytes),
+            (None, None)
+        );
+        let chosen = Settings {
+            kv_storage: KvStorage::Q8,
+            kv_budget_megabytes: Some(100),
+            memory_limit_megabytes: Some(4_000),
+            speculation: false,
+            ..Settings::default()
+        };
+        let options = chosen.load_options();
+        assert_eq!(options.kv, uniform(KvFormat::Q8));
+        assert_eq!(
+            (options.kv_budget_bytes, options.memory_limit_bytes),
+            (Some(100_000_000), Some(4_000_000_000))
+        );
+        assert_eq!(options.speculation, Speculation::Off);
     }
 }

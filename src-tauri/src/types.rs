@@ -18,6 +18,20 @@ pub enum Theme {
     Dark,
 }
 
+/// How keys and values of the context are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum KvStorage {
+    /// As was measured to be good for the model.
+    Profile,
+    /// In 16 bits.
+    F16,
+    /// In 8 bits.
+    Q8,
+    /// In 4 bits.
+    Tq4,
+}
+
 /// What the person chose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
@@ -34,6 +48,16 @@ pub struct Settings {
     /// Compute threads; none is the machine's cores.
     #[ts(type = "number | null")]
     pub threads: Option<usize>,
+    /// How keys and values of the context are stored.
+    pub kv_storage: KvStorage,
+    /// Memory for the keys and values of all chats, in millions of bytes; none is a share of what is free.
+    #[ts(type = "number | null")]
+    pub kv_budget_megabytes: Option<u64>,
+    /// What the program may take before new work is refused, in millions of bytes; none is a share of the machine's.
+    #[ts(type = "number | null")]
+    pub memory_limit_megabytes: Option<u64>,
+    /// Whether tokens are guessed ahead while one answer is written alone.
+    pub speculation: bool,
     /// 0 takes the most likely token; higher is livelier.
     pub temperature: f32,
     /// The smallest set of tokens whose probability reaches this is drawn from.
@@ -117,7 +141,7 @@ impl ModelState {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, TS)]
 #[serde(tag = "at", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Phase {
-    /// Another answer is being written.
+    /// It waits for a place among the answers that are made side by side.
     Queued,
     /// The model is being loaded.
     Loading,

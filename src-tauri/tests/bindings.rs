@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use reprise_app::types::{
-    AppEvent, ContextUse, Failure, ModelChoice, ModelState, Phase, Settings, Start, Theme, UnderWay,
+    AppEvent, ContextUse, Failure, KvStorage, ModelChoice, ModelState, Phase, Settings, Start, Theme,
+    UnderWay,
 };
 use reprise_engine::snapshot::{
     ComponentState, ComponentView, ImageView, LaneView, MemoryView, ModelView, OwnerView, PhaseView,
@@ -50,6 +51,7 @@ fn the_pages_types_are_up_to_date() {
         SearchHit,
         ExportFormat,
         Theme,
+        KvStorage,
         Settings,
         ModelChoice,
         ModelState,

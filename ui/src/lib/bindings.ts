@@ -228,6 +228,11 @@ export type ExportFormat = "markdown" | "json";
 export type Theme = "system" | "light" | "dark";
 
 /**
+ * How keys and values of the context are stored.
+ */
+export type KvStorage = "profile" | "f16" | "q8" | "tq4";
+
+/**
  * What the person chose.
  */
 export type Settings = {
@@ -251,6 +256,22 @@ contextTokens: number | null,
  * Compute threads; none is the machine's cores.
  */
 threads: number | null,
+/**
+ * How keys and values of the context are stored.
+ */
+kvStorage: KvStorage,
+/**
+ * Memory for the keys and values of all chats, in millions of bytes; none is a share of what is free.
+ */
+kvBudgetMegabytes: number | null,
+/**
+ * What the program may take before new work is refused, in millions of bytes; none is a share of the machine's.
+ */
+memoryLimitMegabytes: number | null,
+/**
+ * Whether tokens are guessed ahead while one answer is written alone.
+ */
+speculation: boolean,
 /**
  * 0 takes the most likely token; higher is livelier.
  */

@@ -1,4 +1,5 @@
 // Every word of the window around the conversation. A translation is another object of the same type.
+import type { KvStorage } from './bindings';
 import type { NumberSetting, Problem } from './settings/validate';
 import { formatInteger, plural } from './format';
 import type { Owner } from './state/budget';
@@ -155,6 +156,22 @@ export const shellStrings = {
     addModel: 'Add a GGUF file…',
     added: (name: string) => `${name} was added.`,
     loadingModels: 'Looking for models…',
+    reloads:
+      'A change here loads the model anew. Answers that are being written stop; they can be continued.',
+    kvStorage: 'Format of the context',
+    kvStorageHint:
+      'How exactly the memory for context keeps what was read. Automatic: what measured well for the model. Fewer bits hold more; with 4 bits some models answer worse.',
+    kvStorages: {
+      profile: 'Automatic',
+      f16: '16 bits',
+      q8: '8 bits',
+      tq4: '4 bits',
+    } satisfies Record<KvStorage, string>,
+    speculation: 'Guess ahead',
+    speculationHint:
+      'While one answer is written alone, words that came up before are tried again. No answer changes, only how fast it comes.',
+    on: 'On',
+    off: 'Off',
     numbers: {
       contextTokens: {
         label: 'Window',
@@ -162,6 +179,16 @@ export const shellStrings = {
         hint: 'Prompt and answer together. Automatic: the smaller of the model’s own and 8,192.',
       },
       threads: { label: 'Threads', unit: '', hint: 'Automatic: one for each core of this machine.' },
+      kvBudgetMegabytes: {
+        label: 'Memory for context',
+        unit: 'MB',
+        hint: 'Holds what the model has read and written in all chats (KV). More makes room for more answers at once and for longer ones. Automatic: a quarter of the memory that is free.',
+      },
+      memoryLimitMegabytes: {
+        label: 'Memory limit',
+        unit: 'MB',
+        hint: 'An answer that would bring the program above this is not begun. Automatic: 80 % of this machine’s memory.',
+      },
       temperature: {
         label: 'Temperature',
         unit: '',

@@ -12,6 +12,8 @@ describe('a number of the settings', () => {
     ['4096', 'contextTokens', 4096],
     ['', 'contextTokens', null],
     ['  ', 'threads', null],
+    ['512', 'kvBudgetMegabytes', 512],
+    ['', 'memoryLimitMegabytes', null],
   ] as const)('%j is taken for %s', (text, name, value) => {
     expect(readNumber(text, name)).toEqual({ value });
   });
@@ -31,6 +33,8 @@ describe('a number of the settings', () => {
     ['2.5', 'threads', 'notWhole'],
     ['0', 'threads', 'outOfBounds'],
     ['255', 'contextTokens', 'outOfBounds'],
+    ['8', 'kvBudgetMegabytes', 'outOfBounds'],
+    ['512 MB', 'memoryLimitMegabytes', 'notNumber'],
   ] as const)('%j is refused for %s: %s', (text, name, problem) => {
     expect(readNumber(text, name)).toEqual({ problem });
   });

@@ -2,7 +2,14 @@
 // next to the field.
 /** Settings that are numbers; those that may be empty let the program choose. */
 export type NumberSetting =
-  'contextTokens' | 'threads' | 'temperature' | 'topP' | 'repetitionPenalty' | 'maxAnswerTokens';
+  | 'contextTokens'
+  | 'threads'
+  | 'kvBudgetMegabytes'
+  | 'memoryLimitMegabytes'
+  | 'temperature'
+  | 'topP'
+  | 'repetitionPenalty'
+  | 'maxAnswerTokens';
 
 /** What a number may be. `above` and `least` are lower bounds, without and with the bound itself. */
 export type Bounds = {
@@ -18,6 +25,8 @@ export type Bounds = {
 export const bounds: Readonly<Record<NumberSetting, Bounds>> = {
   contextTokens: { whole: true, optional: true, least: 256, most: 1_048_576, step: 256 },
   threads: { whole: true, optional: true, least: 1, most: 512, step: 1 },
+  kvBudgetMegabytes: { whole: true, optional: true, least: 16, most: 1_048_576, step: 64 },
+  memoryLimitMegabytes: { whole: true, optional: true, least: 256, most: 1_048_576, step: 256 },
   temperature: { whole: false, optional: false, least: 0, most: 10, step: 0.1 },
   topP: { whole: false, optional: false, above: 0, most: 1, step: 0.05 },
   repetitionPenalty: { whole: false, optional: false, above: 0, most: 10, step: 0.05 },
