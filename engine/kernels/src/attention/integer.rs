@@ -131,6 +131,11 @@ fn units_of(isa: Isa, format: KvFormat, tile: &[u8], dim: usize, units: &mut [f3
     let halves: &[u8; 2 * TILE_KEYS] = tile[format.units_at(dim)..][..2 * TILE_KEYS]
         .try_into()
         .unwrap_or(&[0; 2 * TILE_KEYS]);
+    #[cfg(target_arch = "x86_64")]
+    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
+        // SAFETY: the level implies AVX and F16C.
+        return unsafe { integer_avx2::convert_units(halves, unit, units) };
+    }
     convert_units(isa, halves, unit, units);
 }
 

@@ -17,6 +17,24 @@ fn tables(book: &Codebook) -> (__m256i, __m256i) {
     (load(&low), load(&high))
 }
 
+/// # Safety
+/// AVX and F16C.
+#[target_feature(enable = "avx,f16c")]
+pub(super) unsafe fn convert_units(
+    halves: &[u8; 2 * TILE_KEYS],
+    unit: f32,
+    units: &mut [f32; TILE_KEYS],
+) {
+    for at in (0..TILE_KEYS).step_by(8) {
+        // SAFETY: eight of each at `at`.
+        unsafe {
+            let eight = _mm_loadu_si128(halves.as_ptr().add(2 * at).cast());
+            let eight = _mm256_mul_ps(_mm256_cvtph_ps(eight), _mm256_set1_ps(unit));
+            _mm256_storeu_ps(units.as_mut_ptr().add(at), eight);
+        }
+    }
+}
+
 /// Thirty-two four-bit indexes to codes: of the low eight bytes of each half, and of the high eight.
 #[inline]
 #[target_feature(enable = "avx2")]
