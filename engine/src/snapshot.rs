@@ -27,8 +27,20 @@ pub struct Snapshot {
     pub images: Vec<ImageView>,
     /// Guessing tokens ahead.
     pub speculation: SpeculationView,
+    /// Tuning of the model in the background, while it goes on.
+    pub tuning: Option<TuningView>,
     /// Totals since the model was loaded.
     pub totals: TotalsView,
+}
+
+/// Tuning of the model in the background.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+pub struct TuningView {
+    /// What it is doing.
+    pub activity: String,
+    /// Share done.
+    pub share: f64,
 }
 
 /// The model loaded.

@@ -157,7 +157,7 @@ fn a_long_prompt_comes_in_small_pieces_while_others_answer_and_in_large_ones_whe
     assert!(answering.end.try_recv().unwrap().is_ok());
     let steps = reading.progress.lock().unwrap().clone();
     let pieces: Vec<usize> = steps.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(pieces[..3].iter().all(|&piece| piece == 64), "{pieces:?}");
+    assert!(pieces[..3].iter().all(|&piece| piece <= 64), "{pieces:?}");
     assert_eq!(steps.last(), Some(&500));
 
     let alone = submit(&mut worker, prompt(3, 500), options(2));

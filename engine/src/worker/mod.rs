@@ -40,6 +40,12 @@ const CALL_SECONDS: f64 = 0.5;
 const FIRST_CALL_TOKENS: usize = 128;
 /// Calls are multiples of this.
 const CALL_STEP_TOKENS: usize = 32;
+/// The first call of a prompt that is read while others answer.
+const FIRST_MIXED_TOKENS: usize = 32;
+/// While others answer, a call on a prompt takes about this long at most: it is what they wait between two tokens.
+const MIXED_SECONDS: f64 = 0.15;
+/// Such calls are multiples of this.
+const MIXED_STEP_TOKENS: usize = 8;
 /// While this many tokens of a prompt are still to be read, the head's weights are not needed for long enough to be
 /// worth releasing.
 const LONG_PREFILL_TOKENS: usize = 1_024;
@@ -66,6 +72,8 @@ pub struct Worker {
     payoff: Payoff,
     /// Tokens of the next prefill call that runs alone, and tokens a second the last ones made.
     call_tokens: usize,
+    /// Tokens of the next one that runs while others answer.
+    mixed_tokens: usize,
     prefill_rate: Option<f64>,
     next_id: u64,
     totals: Totals,
@@ -138,6 +146,7 @@ impl Worker {
             speculation,
             payoff: Payoff::new(),
             call_tokens: FIRST_CALL_TOKENS,
+            mixed_tokens: FIRST_MIXED_TOKENS,
             prefill_rate: None,
             next_id: 0,
             totals: Totals::default(),
@@ -512,7 +521,11 @@ impl Worker {
         let capacity = self.backend.capacity(GraphKind::Prefill);
         let done = lane.tokens.len();
         let left = lane.request.prompt.len() - done;
-        let count = left.min(most_tokens.unwrap_or(self.call_tokens)).min(capacity);
+        let wanted = match most_tokens {
+            Some(most) => most.min(self.mixed_tokens),
+            None => self.call_tokens,
+        };
+        let count = left.min(wanted).min(capacity);
         let is_last = count == left;
         let begin = Instant::now();
         let result = self.run_prefill(slot, done, count, is_last);
@@ -522,11 +535,12 @@ impl Worker {
         }
         let rate = count as f64 / begin.elapsed().as_secs_f64();
         self.prefill_rate = Some(rate);
+        // Short calls say little about the machine's speed.
         if most_tokens.is_none() && count >= CALL_STEP_TOKENS {
-            let wanted = (rate * CALL_SECONDS) as usize / CALL_STEP_TOKENS * CALL_STEP_TOKENS;
-            self.call_tokens = wanted
-                .clamp(CALL_STEP_TOKENS, capacity.max(CALL_STEP_TOKENS))
-                .min(capacity);
+            self.call_tokens = call_tokens(rate, CALL_SECONDS, CALL_STEP_TOKENS, capacity);
+        } else if most_tokens.is_some() && count >= MIXED_STEP_TOKENS {
+            let most = self.scheduler.policy().mixed_prefill_tokens;
+            self.mixed_tokens = call_tokens(rate, MIXED_SECONDS, MIXED_STEP_TOKENS, most);
         }
         let Some(lane) = self.lanes[slot].as_mut() else {
             return;
@@ -863,4 +877,10 @@ impl Worker {
             }
         }
     }
+}
+
+/// Tokens of a call that takes about `seconds`: a multiple of `step`, at most `most`.
+fn call_tokens(rate: f64, seconds: f64, step: usize, most: usize) -> usize {
+    let wanted = (rate * seconds) as usize / step * step;
+    wanted.clamp(step, most.max(step)).min(most)
 }

@@ -33,6 +33,7 @@ impl Worker {
                 guessed: self.totals.guessed,
                 accepted: self.totals.accepted,
             },
+            tuning: self.tuning.as_ref().map(super::tuning::Tuning::view),
             totals: TotalsView {
                 requests: self.totals.requests,
                 refused: self.totals.refused,

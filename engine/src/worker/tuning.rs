@@ -5,6 +5,7 @@ use crate::api::{EngineError, KvChoice, LoadOptions};
 use crate::guard::Pressure;
 use crate::load::Loaded;
 use crate::profile::Source;
+use crate::snapshot::TuningView;
 use crate::tune::store::{self, Stored};
 use crate::tune::{Tuned, Tuner};
 use reprise_kv::LayerLayout;
@@ -35,6 +36,14 @@ impl Tuning {
             fingerprint: loaded.gguf.fingerprint(),
             folder,
         }))
+    }
+
+    /// How far it has come, for the snapshot.
+    pub fn view(&self) -> TuningView {
+        TuningView {
+            activity: self.tuner.activity().to_owned(),
+            share: self.tuner.progress(),
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! whatever else the machine does falls on both; reported are medians of tokens a second and their ratio. Of the peer's
 //! variants (KV types, flash attention on or off) the best one counts.
 
+mod lanes;
 mod ours;
 mod peer;
 mod quality;
@@ -16,18 +17,22 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use reprise_engine::worker::{LANES, Worker};
 use reprise_engine::{KvChoice, LoadOptions};
+use reprise_library::folders;
 use reprise_library::models::Shelf;
 
 use crate::failure::{Failure, Outcome};
 use ours::Ours;
 
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   reprise bench
   reprise bench -m model.gguf -p 512,4096 -n 128 -d 0,4096 -t 2 -r 5
   reprise bench -m model.gguf -n 64 -d 0,4096 --kv f16,tq4 --lanes 1,2,4
-  reprise bench -m model.gguf --against ~/llama.cpp/build/bin/llama-bench --json")]
+  reprise bench -m model.gguf --against ~/llama.cpp/build/bin/llama-bench --json"
+)]
 pub struct BenchArguments {
     #[command(subcommand)]
     what: Option<What>,
@@ -61,6 +66,9 @@ pub struct BenchArguments {
     /// How keys and values are stored; by turns where several are named
     #[arg(long, value_name = "FORMAT,...", value_delimiter = ',', default_value = "profile", value_parser = crate::arguments::kv_choice)]
     kv: Vec<KvChoice>,
+    /// Memory for keys and values, such as 200M [default: as in a chat]
+    #[arg(long, value_name = "SIZE", value_parser = crate::arguments::bytes)]
+    kv_budget: Option<u64>,
     /// Repetitions of each test
     #[arg(short, long, value_name = "N", default_value = "5", value_parser = crate::arguments::at_least::<1>)]
     repetitions: usize,
@@ -68,7 +76,7 @@ pub struct BenchArguments {
     #[arg(long)]
     json: bool,
     /// Lanes that write at once
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1", value_parser = lanes)]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1", value_parser = lane_count)]
     lanes: Vec<usize>,
     /// A llama-bench binary to run by turns with
     #[arg(long, value_name = "PATH")]
@@ -89,9 +97,11 @@ pub struct BenchArguments {
 enum What {
     /// Measure what storing keys and values in fewer bits costs a model's predictions
     Quality(quality::QualityArguments),
+    /// Measure how long an answer stands still while a long prompt is read beside it
+    Lanes(lanes::LanesArguments),
 }
 
-fn lanes(text: &str) -> Result<usize, String> {
+fn lane_count(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(lanes) if (1..=LANES).contains(&lanes) => Ok(lanes),
         _ => Err(format!("a number of lanes from 1 to {LANES} is needed")),
@@ -168,8 +178,10 @@ fn median(values: &[f64]) -> f64 {
 
 /// Measures and prints.
 pub fn run(arguments: &BenchArguments) -> Outcome {
-    if let Some(What::Quality(arguments)) = &arguments.what {
-        return quality::run(arguments);
+    match &arguments.what {
+        Some(What::Quality(arguments)) => return quality::run(arguments),
+        Some(What::Lanes(arguments)) => return lanes::run(arguments),
+        None => {}
     }
     let tests = tests(arguments)?;
     let path = Shelf::of_machine()?.resolve(arguments.model.as_deref())?;
@@ -184,6 +196,8 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
             threads: arguments.threads,
             context_tokens,
             kv: kv.clone(),
+            kv_budget_bytes: arguments.kv_budget,
+            profiles: Some(folders::profiles()?),
             ..LoadOptions::default()
         };
         workers.push(Worker::load(&path, &options)?);

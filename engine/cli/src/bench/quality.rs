@@ -58,9 +58,11 @@ fn format(text: &str) -> Result<Format, String> {
         is_residual,
     };
     match format {
-        Format::Of { keys: KvFormat::F16, is_residual: true, .. } => {
-            Err("half-precision keys keep their mean; take the star away".into())
-        }
+        Format::Of {
+            keys: KvFormat::F16,
+            is_residual: true,
+            ..
+        } => Err("half-precision keys keep their mean; take the star away".into()),
         format => Ok(format),
     }
 }
@@ -91,7 +93,11 @@ pub fn run(arguments: &QualityArguments) -> Outcome {
         rows.extend(verdicts.iter().map(|verdict| row(&model, &path, verdict)));
         text += &table(&model, &verdicts);
     }
-    let out = if arguments.json { serde_json::to_string_pretty(&rows)? } else { text };
+    let out = if arguments.json {
+        serde_json::to_string_pretty(&rows)?
+    } else {
+        text
+    };
     writeln!(io::stdout(), "{}", out.trim_end()).map_err(|e| Failure::output(&e))
 }
 
@@ -100,7 +106,15 @@ fn measure(worker: &mut Worker, formats: &[Format]) -> Outcome<Vec<Verdict>> {
     let (tokenizer, own) = (worker.tokenizer().clone(), worker.profile().clone());
     let (backend, _) = worker.parts_mut();
     let mut statistics = Vec::new();
-    if formats.iter().any(|format| matches!(format, Format::Of { is_residual: true, .. })) {
+    if formats.iter().any(|format| {
+        matches!(
+            format,
+            Format::Of {
+                is_residual: true,
+                ..
+            }
+        )
+    }) {
         let mut tuner = Tuner::new(&shapes, tokenizer.clone())?;
         while tuner.statistics().is_none() {
             tuner.step(backend)?;
@@ -111,7 +125,11 @@ fn measure(worker: &mut Worker, formats: &[Format]) -> Outcome<Vec<Verdict>> {
         .iter()
         .map(|format| match *format {
             Format::Profile => (format!("profile ({})", own.name()), own.clone()),
-            Format::Of { keys, values, is_residual } => {
+            Format::Of {
+                keys,
+                values,
+                is_residual,
+            } => {
                 let profile = if is_residual {
                     residual(&shapes, &statistics, keys, values)
                 } else {
@@ -192,7 +210,13 @@ mod tests {
     #[test]
     fn formats_have_names() {
         assert_eq!(format("profile"), Ok(Format::Profile));
-        let of = |keys, values, is_residual| Ok(Format::Of { keys, values, is_residual });
+        let of = |keys, values, is_residual| {
+            Ok(Format::Of {
+                keys,
+                values,
+                is_residual,
+            })
+        };
         assert_eq!(format("tq4"), of(KvFormat::Tq4, KvFormat::Tq4, false));
         assert_eq!(format("q8*/tq4"), of(KvFormat::Q8, KvFormat::Tq4, true));
         assert_eq!(format("tq4*"), of(KvFormat::Tq4, KvFormat::Tq4, true));
