@@ -30,8 +30,9 @@ export class Engine {
   take(picture: Snapshot | null): void {
     this.#hasBeenTold = true;
     this.#latest = picture;
-    if (picture === null) this.#show();
-    else this.#timer ??= setTimeout(() => this.#show(), this.#shownAt + SHOW_EVERY_MS - performance.now());
+    const wait = this.#shownAt + SHOW_EVERY_MS - performance.now();
+    if (picture === null || wait <= 0) this.#show();
+    else this.#timer ??= setTimeout(() => this.#show(), wait);
   }
 
   #show(): void {

@@ -31,7 +31,6 @@ describe('pictures of the engine', () => {
   it('go at once with the model', () => {
     const engine = new Engine();
     engine.take(atRest());
-    vi.advanceTimersByTime(0);
     expect(sequence(engine)).toBe(1);
     engine.take(atRest({ sequence: 2 }));
     engine.take(null);
@@ -44,7 +43,6 @@ describe('pictures of the engine', () => {
     api.snapshot.mockResolvedValue(atRest({ sequence: 5 }));
     const engine = new Engine();
     await engine.ask();
-    vi.advanceTimersByTime(0);
     expect(sequence(engine)).toBe(5);
     const other = new Engine();
     const asked = other.ask();
