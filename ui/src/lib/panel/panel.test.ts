@@ -7,14 +7,16 @@ import App from '../../App.svelte';
 import { api, emit, resetApi } from '../../test/api';
 import { atRest, busy, large, refusing } from '../../test/snapshots';
 import type { Snapshot } from '../bindings';
+import type { SectionId } from '../state/sections.svelte';
 
 vi.mock('../api', async () => (await import('../../test/api')).api);
 
 const sections = ['Lanes', 'KV pool', 'Tiers', 'Prefetch', 'Images', 'Components', 'Memory'];
+const ids: SectionId[] = ['lanes', 'pool', 'tiers', 'prefetch', 'images', 'components', 'memory'];
 const panel = () => screen.getByRole('complementary', { name: 'Context' });
 const heading = (name: string) => within(panel()).getByRole('button', { name });
 const section = (name: string): HTMLElement => {
-  const found = heading(name).closest('section');
+  const found = panel().querySelector<HTMLElement>(`[data-section=${ids[sections.indexOf(name)]}]`);
   if (found === null) throw new Error(`no section ${name}`);
   return found;
 };
@@ -30,11 +32,11 @@ async function open(snapshot: Snapshot | null) {
   return userEvent.setup();
 }
 
-async function openAll(user: ReturnType<typeof userEvent.setup>) {
-  for (const name of sections) {
-    if (heading(name).getAttribute('aria-expanded') === 'false') await user.click(heading(name));
-  }
-}
+/** Every section is open, as a person left it. */
+const openAll = (snapshot: Snapshot | null) => {
+  localStorage.setItem('panel-sections', JSON.stringify(Object.fromEntries(ids.map((id) => [id, true]))));
+  return open(snapshot);
+};
 
 /** Shows the next picture. */
 async function show(snapshot: Snapshot | null) {
@@ -74,8 +76,7 @@ describe('sections', () => {
   });
 
   it('say that nothing is known without a model, and are filled when it is there', async () => {
-    const user = await open(null);
-    await openAll(user);
+    await openAll(null);
     for (const name of sections) {
       expect(within(section(name)).getByText('Shown when the model is loaded.')).toBeVisible();
     }
@@ -85,18 +86,18 @@ describe('sections', () => {
     expect(section('KV pool')).toHaveTextContent('Shown when the model is loaded.');
   });
 
-  it('stand in no one’s way', async () => {
-    for (const snapshot of [atRest(), busy(), large(), refusing()]) {
-      const user = await open(snapshot);
-      await openAll(user);
-      expect(await faults()).toEqual([]);
-      cleanup();
-    }
+  it.each([
+    ['at rest', atRest()],
+    ['busy', busy()],
+    ['with a large pool', large()],
+    ['refusing', refusing()],
+  ])('stand in no one’s way, %s', async (_, snapshot) => {
+    await openAll(snapshot);
+    expect(await faults()).toEqual([]);
   });
 
   it('announce no figures', async () => {
-    const user = await open(busy());
-    await openAll(user);
+    await openAll(busy());
     for (const name of sections) {
       const live = section(name).querySelectorAll(
         '[aria-live], [role=status], [role=alert], [role=progressbar]',
@@ -115,8 +116,7 @@ describe('an engine at rest', () => {
   });
 
   it('says of what does not exist that it does not', async () => {
-    const user = await open(atRest());
-    await openAll(user);
+    await openAll(atRest());
     expect(section('Tiers')).toHaveTextContent('Not yet: nothing is stored outside the pool.');
     expect(section('Tiers')).not.toHaveTextContent('chunk');
     expect(section('Prefetch')).toHaveTextContent('Not yet: nothing is loaded ahead of time.');
@@ -200,8 +200,7 @@ describe('a busy engine', () => {
   });
 
   it('shows tiers, components and memory', async () => {
-    const user = await open(busy());
-    await openAll(user);
+    await openAll(busy());
     expect(section('Tiers')).toHaveTextContent(/In use\s*28.8 MB, 22 pages/);
     expect(section('Components')).toHaveTextContent('Held by Garden, Soup, and request 99');
     expect(section('Memory')).toHaveTextContent('900 MB of 4 GB');
