@@ -675,3 +675,25 @@ fn an_engine_that_is_dropped_ends_what_runs() {
             .is_ok_and(|answer| answer.stop == StopReason::Cancelled)
     );
 }
+
+#[test]
+fn scratch_is_the_same_however_long_the_window() {
+    let path = tiny("tiny-llama3-q4_k.gguf");
+    let trained = Worker::load(&path, &LoadOptions::default())
+        .unwrap()
+        .info()
+        .trained_context_tokens;
+    let scratch = |context_tokens| {
+        load(LoadOptions {
+            context_tokens: Some(context_tokens),
+            ..LoadOptions::default()
+        })
+        .workspace_bytes()
+    };
+    let (short, long) = (scratch(1_024), scratch(trained.max(1_024)));
+    // What is left is one angle a rotary pair for each 256 positions.
+    assert!(
+        long - short <= trained,
+        "{short} bytes for 1,024 tokens, {long} for {trained}"
+    );
+}

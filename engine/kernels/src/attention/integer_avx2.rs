@@ -20,11 +20,7 @@ fn tables(book: &Codebook) -> (__m256i, __m256i) {
 /// # Safety
 /// AVX and F16C.
 #[target_feature(enable = "avx,f16c")]
-pub(super) unsafe fn convert_units(
-    halves: &[u8; 2 * TILE_KEYS],
-    unit: f32,
-    units: &mut [f32; TILE_KEYS],
-) {
+pub(super) unsafe fn convert_units(halves: &[u8; 2 * TILE_KEYS], unit: f32, units: &mut [f32; TILE_KEYS]) {
     for at in (0..TILE_KEYS).step_by(8) {
         // SAFETY: eight of each at `at`.
         unsafe {

@@ -1,6 +1,9 @@
-//! One token times packed weights, for AVX2: codes go from memory to registers and are multiplied there, without the
-//! scratch that pays only when several tiles of tokens use it. The arithmetic and its order are those of the tile
+//! One to four tokens times packed weights, for AVX2: codes go from memory to registers and are multiplied there, without
+//! the scratch that pays only when several tiles of tokens use it. The arithmetic and its order are those of the tile
 //! kernels, so a token's result is the same to the last bit.
+
+// Indices name the token of a register; iterators over several arrays at once would hide that.
+#![allow(clippy::needless_range_loop)]
 
 use super::Tile;
 use crate::packed::PANEL_ROWS;
@@ -155,25 +158,42 @@ impl Blocks for K5 {
     }
 }
 
-/// Computes a panel for one token, adding to the tile's accumulators, straight from its packed superblocks. False when
-/// the type has no such kernel.
+/// Tokens these kernels take at once: as many as a decode call has lanes.
+pub(super) const MOST_ROWS: usize = 4;
+
+/// Computes a panel for a tile of up to [`MOST_ROWS`] tokens, adding to the tile's accumulators, straight from its packed
+/// superblocks. False when the type has no such kernel.
 ///
 /// # Safety
-/// The machine has AVX2, FMA and F16C; the tile has one token and its lengths are checked; `packed` holds the tile's
-/// blocks in whole superblocks of type `ty`.
+/// The machine has AVX2, FMA and F16C; the tile's lengths are checked; `packed` holds the tile's blocks in whole
+/// superblocks of type `ty`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn run(ty: QuantType, packed: &[u8], tile: &mut Tile<'_>) -> bool {
     // SAFETY: passed on.
     unsafe {
+        match tile.rows {
+            1 => rows::<1>(ty, packed, tile),
+            2 => rows::<2>(ty, packed, tile),
+            3 => rows::<3>(ty, packed, tile),
+            4 => rows::<MOST_ROWS>(ty, packed, tile),
+            _ => false,
+        }
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn rows<const ROWS: usize>(ty: QuantType, packed: &[u8], tile: &mut Tile<'_>) -> bool {
+    // SAFETY: passed on.
+    unsafe {
         match ty {
-            QuantType::Q4_0 => blocks::<Q4_0>(packed, tile),
-            QuantType::Q4_1 => blocks::<Q4_1>(packed, tile),
-            QuantType::Q5_0 => blocks::<Q5_0>(packed, tile),
-            QuantType::Q5_1 => blocks::<Q5_1>(packed, tile),
-            QuantType::Q4K => blocks::<K4>(packed, tile),
-            QuantType::Q5K => blocks::<K5>(packed, tile),
-            QuantType::Q3K | QuantType::Q6K => grouped(packed, tile),
-            QuantType::Q8_0 => bytes(packed, tile),
+            QuantType::Q4_0 => blocks::<Q4_0, ROWS>(packed, tile),
+            QuantType::Q4_1 => blocks::<Q4_1, ROWS>(packed, tile),
+            QuantType::Q5_0 => blocks::<Q5_0, ROWS>(packed, tile),
+            QuantType::Q5_1 => blocks::<Q5_1, ROWS>(packed, tile),
+            QuantType::Q4K => blocks::<K4, ROWS>(packed, tile),
+            QuantType::Q5K => blocks::<K5, ROWS>(packed, tile),
+            QuantType::Q3K | QuantType::Q6K => grouped::<ROWS>(packed, tile),
+            QuantType::Q8_0 => bytes::<ROWS>(packed, tile),
             _ => return false,
         }
     }
@@ -193,22 +213,28 @@ fn add(acc: Rows, sums: [__m256i; 2], scale: Rows, token_scale: __m256) -> Rows 
 
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn accumulators(tile: &Tile<'_>) -> Rows {
-    // SAFETY: a checked tile has 16 of them.
-    unsafe {
-        let at = tile.accumulators.as_ptr();
-        [_mm256_loadu_ps(at), _mm256_loadu_ps(at.add(8))]
+unsafe fn accumulators<const ROWS: usize>(tile: &Tile<'_>) -> [Rows; ROWS] {
+    let mut rows = [[_mm256_setzero_ps(); 2]; ROWS];
+    for (t, row) in rows.iter_mut().enumerate() {
+        // SAFETY: a checked tile has 16 of them for each token.
+        unsafe {
+            let at = tile.accumulators.as_ptr().add(t * PANEL_ROWS);
+            *row = [_mm256_loadu_ps(at), _mm256_loadu_ps(at.add(8))];
+        }
     }
+    rows
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn store(tile: &mut Tile<'_>, acc: Rows) {
-    // SAFETY: a checked tile has 16 of them.
-    unsafe {
-        let at = tile.accumulators.as_mut_ptr();
-        _mm256_storeu_ps(at, acc[0]);
-        _mm256_storeu_ps(at.add(8), acc[1]);
+unsafe fn store<const ROWS: usize>(tile: &mut Tile<'_>, rows: [Rows; ROWS]) {
+    for (t, row) in rows.iter().enumerate() {
+        // SAFETY: a checked tile has 16 of them for each token.
+        unsafe {
+            let at = tile.accumulators.as_mut_ptr().add(t * PANEL_ROWS);
+            _mm256_storeu_ps(at, row[0]);
+            _mm256_storeu_ps(at.add(8), row[1]);
+        }
     }
 }
 
@@ -234,10 +260,10 @@ fn moved(bits: __m256i, part: i32, to: i32, mask: __m256i) -> __m256i {
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn blocks<B: Blocks>(packed: &[u8], tile: &mut Tile<'_>) {
+unsafe fn blocks<B: Blocks, const ROWS: usize>(packed: &[u8], tile: &mut Tile<'_>) {
     // SAFETY: `packed` holds the superblocks of `tile.count` blocks, and `Tile::check` holds for the activations.
     unsafe {
-        let mut acc = accumulators(tile);
+        let mut acc = accumulators::<ROWS>(tile);
         let nibble = _mm256_set1_epi8(15);
         let bit = _mm256_set1_epi8(16);
         let ones = _mm256_set1_epi16(1);
@@ -246,12 +272,14 @@ unsafe fn blocks<B: Blocks>(packed: &[u8], tile: &mut Tile<'_>) {
                 let at = i * B::COUNT + b;
                 let w = sb.as_ptr().add(b * B::CODES);
                 fetch_ahead(w, B::BYTES / B::COUNT);
-                let x = tile.codes.as_ptr().cast::<i32>().add(at * 8);
-                let mut sums = [_mm256_setzero_si256(); 2];
+                let x = tile.codes.as_ptr().cast::<i32>().add(at * 8 * ROWS);
+                let mut sums = [[_mm256_setzero_si256(); 2]; ROWS];
                 let mut bits = [_mm256_setzero_si256(); 2];
                 if B::FIVE {
-                    let start = tile.start16.as_ptr().cast::<i32>().add(at).read_unaligned();
-                    sums = [_mm256_set1_epi32(start); 2];
+                    let start = tile.start16.as_ptr().cast::<i32>().add(at * ROWS);
+                    for t in 0..ROWS {
+                        sums[t] = [_mm256_set1_epi32(start.add(t).read_unaligned()); 2];
+                    }
                     bits = [
                         _mm256_loadu_si256(w.add(256).cast()),
                         _mm256_loadu_si256(w.add(288).cast()),
@@ -265,19 +293,29 @@ unsafe fn blocks<B: Blocks>(packed: &[u8], tile: &mut Tile<'_>) {
                         low = _mm256_or_si256(low, moved(bits[0], s as i32, 4, bit));
                         high = _mm256_or_si256(high, moved(bits[1], s as i32, 4, bit));
                     }
-                    let xs = _mm256_set1_epi32(x.add(s).read_unaligned());
-                    sums[0] = _mm256_add_epi16(sums[0], _mm256_maddubs_epi16(low, xs));
-                    sums[1] = _mm256_add_epi16(sums[1], _mm256_maddubs_epi16(high, xs));
+                    for t in 0..ROWS {
+                        let xs = _mm256_set1_epi32(x.add(s * ROWS + t).read_unaligned());
+                        sums[t] = [
+                            _mm256_add_epi16(sums[t][0], _mm256_maddubs_epi16(low, xs)),
+                            _mm256_add_epi16(sums[t][1], _mm256_maddubs_epi16(high, xs)),
+                        ];
+                    }
                 }
-                let sums = [_mm256_madd_epi16(sums[0], ones), _mm256_madd_epi16(sums[1], ones)];
                 let (scale, min) = B::scale_min(sb.as_ptr(), b);
-                acc = add(acc, sums, scale, _mm256_set1_ps(*tile.scale.as_ptr().add(at)));
-                if B::MIN {
-                    let sum = _mm256_set1_ps(*tile.sum.as_ptr().add(at));
-                    acc = [
-                        _mm256_fmadd_ps(min[0], sum, acc[0]),
-                        _mm256_fmadd_ps(min[1], sum, acc[1]),
+                for t in 0..ROWS {
+                    let sums = [
+                        _mm256_madd_epi16(sums[t][0], ones),
+                        _mm256_madd_epi16(sums[t][1], ones),
                     ];
+                    let token_scale = _mm256_set1_ps(*tile.scale.as_ptr().add(at * ROWS + t));
+                    acc[t] = add(acc[t], sums, scale, token_scale);
+                    if B::MIN {
+                        let sum = _mm256_set1_ps(*tile.sum.as_ptr().add(at * ROWS + t));
+                        acc[t] = [
+                            _mm256_fmadd_ps(min[0], sum, acc[t][0]),
+                            _mm256_fmadd_ps(min[1], sum, acc[t][1]),
+                        ];
+                    }
                 }
             }
         }
@@ -287,12 +325,12 @@ unsafe fn blocks<B: Blocks>(packed: &[u8], tile: &mut Tile<'_>) {
 
 /// Q6_K and Q3_K.
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn grouped(packed: &[u8], tile: &mut Tile<'_>) {
+unsafe fn grouped<const ROWS: usize>(packed: &[u8], tile: &mut Tile<'_>) {
     const CODES: usize = 384;
     const BYTES: usize = 8 * CODES + 256 + 32;
     // SAFETY: as in `blocks`.
     unsafe {
-        let mut acc = accumulators(tile);
+        let mut acc = accumulators::<ROWS>(tile);
         let nibble = _mm256_set1_epi8(15);
         let two_bits = _mm256_set1_epi8(48);
         // Each of eight bytes twice.
@@ -304,16 +342,15 @@ unsafe fn grouped(packed: &[u8], tile: &mut Tile<'_>) {
                 let at = i * 8 + b;
                 let w = sb.as_ptr().add(b * CODES);
                 fetch_ahead(w, BYTES / 8);
-                let x = tile.codes.as_ptr().cast::<i32>().add(at * 8);
-                let mut totals = [_mm256_setzero_si256(); 2];
+                let x = tile.codes.as_ptr().cast::<i32>().add(at * 8 * ROWS);
+                let mut totals = [[_mm256_setzero_si256(); 2]; ROWS];
                 for half in 0..2 {
-                    let start = tile
-                        .start32
-                        .as_ptr()
-                        .cast::<i32>()
-                        .add(2 * at + half)
-                        .read_unaligned();
-                    let mut sums = [_mm256_set1_epi32(start); 2];
+                    let mut sums = [[_mm256_setzero_si256(); 2]; ROWS];
+                    let start = tile.start32.as_ptr().cast::<i32>();
+                    for t in 0..ROWS {
+                        let start = start.add((2 * at + half) * ROWS + t).read_unaligned();
+                        sums[t] = [_mm256_set1_epi32(start); 2];
+                    }
                     let bits = [
                         _mm256_loadu_si256(w.add(256 + half * 32).cast()),
                         _mm256_loadu_si256(w.add(256 + 64 + half * 32).cast()),
@@ -328,18 +365,29 @@ unsafe fn grouped(packed: &[u8], tile: &mut Tile<'_>) {
                         );
                         let high = _mm256_and_si256(_mm256_srli_epi16::<4>(both), nibble);
                         let high = _mm256_or_si256(high, moved(bits[1], part, 4, two_bits));
-                        let xs = _mm256_set1_epi32(x.add(step).read_unaligned());
-                        sums[0] = _mm256_add_epi16(sums[0], _mm256_maddubs_epi16(low, xs));
-                        sums[1] = _mm256_add_epi16(sums[1], _mm256_maddubs_epi16(high, xs));
+                        for t in 0..ROWS {
+                            let xs = _mm256_set1_epi32(x.add(step * ROWS + t).read_unaligned());
+                            sums[t] = [
+                                _mm256_add_epi16(sums[t][0], _mm256_maddubs_epi16(low, xs)),
+                                _mm256_add_epi16(sums[t][1], _mm256_maddubs_epi16(high, xs)),
+                            ];
+                        }
                     }
                     let group = _mm_loadu_si128(scales.add((b * 2 + half) * 16).cast());
                     let first = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(group, twice));
                     let second =
                         _mm256_cvtepi8_epi16(_mm_shuffle_epi8(_mm_unpackhi_epi64(group, group), twice));
-                    totals[0] = _mm256_add_epi32(totals[0], _mm256_madd_epi16(sums[0], first));
-                    totals[1] = _mm256_add_epi32(totals[1], _mm256_madd_epi16(sums[1], second));
+                    for t in 0..ROWS {
+                        totals[t] = [
+                            _mm256_add_epi32(totals[t][0], _mm256_madd_epi16(sums[t][0], first)),
+                            _mm256_add_epi32(totals[t][1], _mm256_madd_epi16(sums[t][1], second)),
+                        ];
+                    }
                 }
-                acc = add(acc, totals, d, _mm256_set1_ps(*tile.scale.as_ptr().add(at)));
+                for t in 0..ROWS {
+                    let token_scale = _mm256_set1_ps(*tile.scale.as_ptr().add(at * ROWS + t));
+                    acc[t] = add(acc[t], totals[t], d, token_scale);
+                }
             }
         }
         store(tile, acc);
@@ -348,28 +396,33 @@ unsafe fn grouped(packed: &[u8], tile: &mut Tile<'_>) {
 
 /// Q8_0.
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn bytes(packed: &[u8], tile: &mut Tile<'_>) {
+unsafe fn bytes<const ROWS: usize>(packed: &[u8], tile: &mut Tile<'_>) {
     const BYTES: usize = 512 + 2 * PANEL_ROWS;
     // SAFETY: as in `blocks`.
     unsafe {
-        let mut acc = accumulators(tile);
+        let mut acc = accumulators::<ROWS>(tile);
         let ones = _mm256_set1_epi16(1);
         for (at, block) in packed.chunks_exact(BYTES).enumerate() {
             let w = block.as_ptr();
             fetch_ahead(w, BYTES);
-            let x = tile.codes.as_ptr().cast::<i32>().add(at * 8);
-            let mut sums = [_mm256_setzero_si256(); 2];
+            let x = tile.codes.as_ptr().cast::<i32>().add(at * 8 * ROWS);
+            let mut sums = [[_mm256_setzero_si256(); 2]; ROWS];
             for s in 0..8 {
-                let xs = _mm256_set1_epi32(x.add(s).read_unaligned());
-                for (half, sum) in sums.iter_mut().enumerate() {
+                for half in 0..2 {
                     let codes = _mm256_loadu_si256(w.add(s * 64 + half * 32).cast());
-                    let signed = _mm256_sign_epi8(xs, codes);
-                    let product = _mm256_maddubs_epi16(_mm256_abs_epi8(codes), signed);
-                    *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(product, ones));
+                    let size = _mm256_abs_epi8(codes);
+                    for t in 0..ROWS {
+                        let xs = _mm256_set1_epi32(x.add(s * ROWS + t).read_unaligned());
+                        let product = _mm256_maddubs_epi16(size, _mm256_sign_epi8(xs, codes));
+                        sums[t][half] = _mm256_add_epi32(sums[t][half], _mm256_madd_epi16(product, ones));
+                    }
                 }
             }
-            let token_scale = _mm256_set1_ps(*tile.scale.as_ptr().add(at));
-            acc = add(acc, sums, halves(w.add(512)), token_scale);
+            let scale = halves(w.add(512));
+            for t in 0..ROWS {
+                let token_scale = _mm256_set1_ps(*tile.scale.as_ptr().add(at * ROWS + t));
+                acc[t] = add(acc[t], sums[t], scale, token_scale);
+            }
         }
         store(tile, acc);
     }

@@ -187,7 +187,7 @@ pub unsafe fn matmul_panel(
     }
     let limit = if tokens < FEW_ROWS { 256 } else { MAX_STRETCH };
     let blocks = x.k.div_ceil(BLOCK);
-    if tokens == 1 && run_single(isa, weights, panel, x, &scratch.panel, accumulators) {
+    if run_direct(isa, weights, panel, x, &scratch.panel, accumulators) {
         write(accumulators, out, &columns, store);
         return;
     }
@@ -226,8 +226,8 @@ fn write(accumulators: &[f32], out: &Output<'_>, columns: &Range<usize>, store: 
     }
 }
 
-/// One token by a kernel that reads the packed weights themselves, where there is one; false where there is none.
-fn run_single(
+/// Few tokens by a kernel that reads the packed weights themselves, where there is one; false where there is none.
+fn run_direct(
     isa: Isa,
     weights: &PackedMatrix,
     panel: usize,
@@ -236,12 +236,15 @@ fn run_single(
     accumulators: &mut [f32],
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) && weights.family() != Family::Float {
+    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni)
+        && weights.family() != Family::Float
+        && x.rows() <= gemv_avx2::MOST_ROWS
+    {
         let ks = 0..weights.k();
         let packed = weights.superblocks(panel, ks.clone());
         let mut tile = tile(
             weights.family(),
-            1,
+            x.rows(),
             0,
             x.k.div_ceil(BLOCK),
             &ks,
@@ -251,8 +254,8 @@ fn run_single(
             accumulators,
         );
         tile.check_activations();
-        // SAFETY: both levels imply AVX2, FMA and F16C; the tile has one token and is checked, and `packed` holds the
-        // superblocks of all its blocks.
+        // SAFETY: both levels imply AVX2, FMA and F16C; the tile is checked, and `packed` holds the superblocks of all
+        // its blocks.
         return unsafe { gemv_avx2::run(weights.ty(), packed, &mut tile) };
     }
     let _ = (isa, weights, panel, x, scratch, accumulators);
