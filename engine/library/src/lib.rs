@@ -29,6 +29,7 @@ pub mod folders;
 pub mod models;
 mod passage;
 mod prompt;
+pub mod running;
 mod select;
 mod terms;
 
