@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand};
 use reprise_engine::{GenerateOptions, KvChoice, KvFormat, LoadOptions, SamplingOptions, Speculation};
 
 use crate::bench::BenchArguments;
+use crate::serve::ServeArguments;
+use crate::top::TopArguments;
 
 /// A private chat with a language model on your own machine.
 #[derive(Debug, Parser)]
@@ -39,6 +41,10 @@ pub enum Command {
         #[command(subcommand)]
         action: ModelsAction,
     },
+    /// Serve a model to other programs, in the words of OpenAI's API
+    Serve(ServeArguments),
+    /// Watch what running engines do: memory for keys and values, requests, speed
+    Top(TopArguments),
     /// Measure reading and writing speed
     Bench(BenchArguments),
 }

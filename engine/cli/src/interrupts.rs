@@ -9,7 +9,12 @@ use reprise_engine::CancelToken;
 use crate::failure::{Failure, Outcome};
 
 /// The exit code of a program ended by Ctrl-C.
-const INTERRUPTED: i32 = 130;
+pub const INTERRUPTED: i32 = 130;
+
+/// Takes over Ctrl-C and requests to end; once in a program.
+pub fn on_stop(react: impl FnMut() + Send + 'static) -> Outcome {
+    ctrlc::set_handler(react).map_err(|error| Failure::message(format!("cannot listen for Ctrl-C: {error}")))
+}
 
 /// The program's one reaction to Ctrl-C.
 #[derive(Clone)]
@@ -26,13 +31,12 @@ impl Interrupts {
             answering: Arc::default(),
         };
         let seen = interrupts.clone();
-        ctrlc::set_handler(move || {
+        on_stop(move || {
             if !seen.answering.load(Ordering::SeqCst) || seen.cancel.is_cancelled() {
                 process::exit(INTERRUPTED);
             }
             seen.cancel.cancel();
-        })
-        .map_err(|error| Failure::message(format!("cannot listen for Ctrl-C: {error}")))?;
+        })?;
         Ok(interrupts)
     }
 

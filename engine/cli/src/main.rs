@@ -1,4 +1,5 @@
-//! The `reprise` command: chat with a model in the terminal, ask about documents, manage model files, measure speed.
+//! The `reprise` command: chat with a model in the terminal, ask about documents, serve a model to other programs,
+//! manage model files, measure speed.
 //!
 //! It parses arguments, talks to the person, and leaves the work to the engine and the library. It does not keep chats
 //! (`/save` writes one to a file) and has no window.
@@ -15,7 +16,9 @@ mod failure;
 mod interrupts;
 mod models;
 mod output;
+mod serve;
 mod session;
+mod top;
 
 use std::process::ExitCode;
 
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
         Command::Chat(arguments) => chat::run(&arguments),
         Command::Ask(arguments) => ask::run(&arguments),
         Command::Models { action } => models::run(action),
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };
     match outcome {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use reprise_engine::{Answer, GenerateOptions, LoadOptions, ModelInfo, TokenId};
 use reprise_library::assistant::{Assistant, Message};
+use reprise_library::running::Published;
 
 use crate::failure::Outcome;
 use crate::interrupts::Interrupts;
@@ -15,11 +16,13 @@ pub struct Session {
     assistant: Assistant,
     interrupts: Interrupts,
     quiet: bool,
+    /// Shows the engine to `reprise top`.
+    _published: Option<Published>,
 }
 
 impl Session {
-    /// Loads a model file.
-    pub fn load(path: &Path, options: &LoadOptions, quiet: bool) -> Outcome<Session> {
+    /// Loads a model file, for the command of this name.
+    pub fn load(program: &str, path: &Path, options: &LoadOptions, quiet: bool) -> Outcome<Session> {
         let interrupts = Interrupts::install()?;
         let mut error = io::stderr();
         let shown = !quiet && error.is_terminal();
@@ -36,6 +39,7 @@ impl Session {
             note(&format!("note: {warning}"));
         }
         Ok(Session {
+            _published: publish(program, &assistant, quiet),
             assistant,
             interrupts,
             quiet,
@@ -73,5 +77,18 @@ impl Session {
         });
         display.finish()?;
         Ok(answer?)
+    }
+}
+
+/// Shows the engine to `reprise top`, for as long as the result lives. Where that cannot be, everything else still can.
+pub fn publish(program: &str, assistant: &Assistant, quiet: bool) -> Option<Published> {
+    match Published::start(program, assistant.engine().shared_snapshot()) {
+        Ok(published) => Some(published),
+        Err(error) => {
+            if !quiet {
+                note(&format!("note: reprise top cannot show this program: {error}"));
+            }
+            None
+        }
     }
 }

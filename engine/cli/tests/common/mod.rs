@@ -1,6 +1,8 @@
 //! Runs the `reprise` binary as a person would.
 #![allow(dead_code, missing_docs)] // each test file uses what it needs
 
+pub mod server;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
