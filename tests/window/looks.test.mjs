@@ -4,7 +4,18 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { answers, chooseFromMenu, closeDialog, main, newChat, openChat, openSettings, questions, titles } from './chat.mjs';
+import {
+  answers,
+  closeDialog,
+  main,
+  newChat,
+  openChat,
+  openSettings,
+  questions,
+  send,
+  stop,
+  titles,
+} from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
 
 const TURNS = 1000;
@@ -100,6 +111,7 @@ for (const name of ['Light', 'Dark']) {
     await toggleSections(false);
     await until(() => machine.find('[data-section=pool] svg[role=img]'), 'the map of the pool');
     assert.deepEqual(await machine.violations(), [], 'the context panel, every section open');
+    await machine.run('document.querySelector("[data-panel]").scrollTo(0, 0)');
     await machine.picture(`panel-${name.toLowerCase()}`);
     await machine.run('document.querySelector("[data-panel]").scrollTo(0, 99999)');
     await machine.picture(`panel-end-${name.toLowerCase()}`);
@@ -123,6 +135,24 @@ for (const name of ['Light', 'Dark']) {
     await machine.picture(`new-${name.toLowerCase()}`);
   });
 }
+
+test('the panel shows a request under way, and what it leaves in the pool', async () => {
+  const lanes = () => machine.run('return document.querySelector("[data-section=lanes]").innerText');
+  const owners = () => machine.run('return document.querySelectorAll("[data-section=pool] li").length');
+  await newChat(machine);
+  assert.match(await lanes(), /Nothing is being read or answered/);
+  await send(machine, 'Write a long story about a lighthouse and its keeper.');
+  await until(async () => /Answering, [\d,]+ tokens/.test(await lanes()), 'the request among the lanes');
+  await until(async () => (await owners()) === 1, 'the owner of its pages');
+  await machine.run('document.querySelector("[data-panel]").scrollTo(0, 300)');
+  await machine.picture('panel-busy');
+  assert.deepEqual(await machine.violations(), []);
+  await stop(machine);
+  await until(async () => /Nothing is being read or answered/.test(await lanes()), 'the lane to be free');
+  await machine.click('button', /kept/);
+  await machine.picture('panel-kept');
+  assert.deepEqual(await machine.violations(), []);
+});
 
 test('everything works with the keyboard alone', async () => {
   await newChat(machine);

@@ -150,8 +150,7 @@ export const engineStrings = {
   memory: {
     title: 'Memory',
     ofLimit: (bytes: number, limit: number) => `${formatBytes(bytes)} of ${formatBytes(limit)}`,
-    process: 'This program, of its limit',
-    processAlone: 'This program',
+    process: 'This program',
     available: 'Free on this machine',
     weights: 'Weights',
     workspace: 'Scratch',
