@@ -85,6 +85,8 @@ impl App {
             file: self.shelf.resolve(wanted).map_err(in_words_of_the_window),
             name: self.shelf.title(wanted),
             settings,
+            profiles: folders::profiles().ok(),
+            is_published: true,
         });
     }
 

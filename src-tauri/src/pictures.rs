@@ -109,3 +109,64 @@ impl Pictures {
 fn copy(place: &Place) -> Snapshot {
     place.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+    use tauri::ipc::{Channel, InvokeResponseBody};
+
+    #[test]
+    fn the_page_gets_the_latest_picture_and_never_more_than_ten_a_second() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let page = Arc::clone(&told);
+        let events = Events::start().unwrap();
+        events.connect(Channel::new(move |body| {
+            let InvokeResponseBody::Json(json) = body else {
+                panic!("events are JSON");
+            };
+            let list: serde_json::Value = serde_json::from_str(&json).unwrap();
+            page.lock().unwrap().extend(list.as_array().unwrap().clone());
+            Ok(())
+        }));
+        let pictures = Pictures::start(events).unwrap();
+        let place = Place::default();
+        pictures.show(Some(Arc::clone(&place)));
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(600) {
+            place.lock().unwrap().sequence += 1;
+            pictures.stir();
+            thread::sleep(Duration::from_millis(3));
+        }
+        let latest = place.lock().unwrap().sequence;
+        assert_eq!(pictures.latest().unwrap().sequence, latest);
+        let sequences = || -> Vec<u64> {
+            let told = told.lock().unwrap();
+            (told.iter().filter(|event| !event["snapshot"].is_null()))
+                .map(|event| event["snapshot"]["sequence"].as_u64().unwrap())
+                .collect()
+        };
+        while sequences().last() != Some(&latest) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", sequences());
+            thread::sleep(Duration::from_millis(5));
+        }
+        let most = begin.elapsed().as_millis() / 100 + 2;
+        let sequences = sequences();
+        assert!(
+            sequences.len() >= 2 && sequences.len() as u128 <= most,
+            "{sequences:?}"
+        );
+        assert!(
+            sequences.is_sorted_by(|earlier, later| earlier < later),
+            "{sequences:?}"
+        );
+        pictures.show(None);
+        while !told.lock().unwrap().last().unwrap()["snapshot"].is_null() {
+            assert!(
+                begin.elapsed() < Duration::from_secs(20),
+                "the model's going is not told"
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

@@ -10,7 +10,7 @@ use reprise_app::types::{
 };
 use reprise_engine::snapshot::{
     ComponentState, ComponentView, ImageView, LaneView, MemoryView, ModelView, OwnerView, PhaseView,
-    PoolView, PrefetchView, Snapshot, SpeculationView, TierView, TiersView, TotalsView,
+    PoolView, PrefetchView, Snapshot, SpeculationView, TierView, TiersView, TotalsView, TuningView,
 };
 use reprise_library::chats::{
     AnswerStats, Branch, Chat, ChatList, ChatSummary, ExportFormat, Folder, Role, SearchHit, SnippetPart,
@@ -75,6 +75,7 @@ fn the_pages_types_are_up_to_date() {
         PrefetchView,
         ImageView,
         SpeculationView,
+        TuningView,
         TotalsView,
     ];
     let expected = format!("{HEADER}\n{}\n", declarations.join("\n\n"));

@@ -11,7 +11,7 @@ use reprise_library::assistant::AssistantError;
 use reprise_library::chats::{ChatId, Turn, TurnId, TurnState};
 use reprise_library::converse::{AnswerRequest, ConverseError, Progress};
 
-use super::{Handle, Job, Model, Shared, Work, fault, lock};
+use super::{Handle, Job, Model, Shared, Work, lock};
 use crate::types::{AppEvent, Failure, Phase};
 
 /// An answer that is to be made and ended.
@@ -79,11 +79,12 @@ impl Answering {
         let mut on_progress = |progress: Progress<'_>| self.tell(progress, &mut is_writing);
         let answer = || request.answer(&model.assistant, &mut on_progress);
         match catch_unwind(AssertUnwindSafe(answer)) {
-            Ok(Err(ConverseError::Assistant(AssistantError::Engine(EngineError::Stopped)))) => {
-                let _ = self.later.send(Job::Broken(model.number));
-                Err(Failure::new(fault("answering")))
+            Ok(outcome) => {
+                if let Err(ConverseError::Assistant(AssistantError::Engine(EngineError::Stopped))) = outcome {
+                    let _ = self.later.send(Job::Broken(model.number));
+                }
+                Ok(outcome?)
             }
-            Ok(outcome) => Ok(outcome?),
             Err(_) => {
                 // The engine is another thread's and whole; it shall not go on for nobody.
                 handle.cancel.cancel();

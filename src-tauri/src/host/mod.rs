@@ -24,6 +24,7 @@ use reprise_engine::snapshot::Snapshot;
 use reprise_library::assistant::{Assistant, Writer};
 use reprise_library::chats::{ChatId, ChatStore, Turn, TurnId, TurnState};
 use reprise_library::converse::TokenCounts;
+use reprise_library::running::Published;
 
 use crate::events::Events;
 use crate::pictures::Pictures;
@@ -52,6 +53,10 @@ pub struct LoadRequest {
     pub name: Option<String>,
     /// How to load it.
     pub settings: Settings,
+    /// Where measured KV profiles are; without a folder none is used, nor measured while the engine is idle.
+    pub profiles: Option<PathBuf>,
+    /// Whether the person's other programs (`reprise top`) see the engine.
+    pub is_published: bool,
 }
 
 impl LoadRequest {
@@ -81,6 +86,8 @@ struct Model {
     number: ModelNumber,
     assistant: Assistant,
     loaded: Arc<Loaded>,
+    /// Shows the engine to the person's other programs.
+    _published: Option<Published>,
 }
 
 /// An answer that was asked for and has not ended.
@@ -163,17 +170,7 @@ impl Host {
     /// When the system gives no thread.
     pub fn start(store: Arc<ChatStore>, events: Events, settings: Settings) -> std::io::Result<Host> {
         let (jobs, queue) = mpsc::channel();
-        let shared = Arc::new(Shared {
-            store,
-            pictures: Pictures::start(events.clone())?,
-            events,
-            settings: Mutex::new(settings),
-            model: Mutex::new(ModelState::Loading { name: String::new() }),
-            loaded: Mutex::new(None),
-            desk: Mutex::new(Desk::default()),
-            waiting_loads: AtomicUsize::new(0),
-            leaving: AtomicBool::new(false),
-        });
+        let shared = Shared::new(store, events, settings)?;
         let worker = Worker::new(Arc::clone(&shared), jobs.clone());
         thread::Builder::new()
             .name("worker".into())
@@ -338,6 +335,20 @@ impl Host {
 }
 
 impl Shared {
+    fn new(store: Arc<ChatStore>, events: Events, settings: Settings) -> std::io::Result<Arc<Shared>> {
+        Ok(Arc::new(Shared {
+            store,
+            pictures: Pictures::start(events.clone())?,
+            events,
+            settings: Mutex::new(settings),
+            model: Mutex::new(ModelState::Loading { name: String::new() }),
+            loaded: Mutex::new(None),
+            desk: Mutex::new(Desk::default()),
+            waiting_loads: AtomicUsize::new(0),
+            leaving: AtomicBool::new(false),
+        }))
+    }
+
     fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
     }

@@ -12,11 +12,12 @@ use reprise_engine::{EngineError, LoadOptions};
 use reprise_library::assistant::{Assistant, AssistantError};
 use reprise_library::chats::TurnId;
 use reprise_library::converse::TokenCounts;
+use reprise_library::running::Published;
 
 use super::answering::Answering;
 use super::titles::Titling;
 use super::{Handle, Job, LoadRequest, Loaded, Model, ModelNumber, Shared, Work, fault, lock};
-use crate::types::{Failure, ModelState, Settings};
+use crate::types::{Failure, ModelState};
 
 pub(super) struct Worker {
     shared: Arc<Shared>,
@@ -40,24 +41,35 @@ impl Worker {
 
     pub(super) fn run(mut self, queue: &Receiver<Job>) {
         while let Ok(job) = queue.recv() {
-            match job {
-                Job::Load(request) => self.load(request),
-                Job::Answer(turn) => self.answer(turn),
-                Job::Title => self.title(),
-                Job::Broken(number) => self.give_up(number),
-                Job::Quit(done) => {
-                    self.join();
-                    // Nobody waits any more when the farewell took too long.
-                    let _ = done.send(());
-                    return;
-                }
+            if let Job::Quit(done) = job {
+                self.join();
+                // Nobody waits any more when the farewell took too long.
+                let _ = done.send(());
+                return;
             }
+            self.take(job);
+        }
+    }
+
+    fn take(&mut self, job: Job) {
+        match job {
+            Job::Load(request) => self.load(request),
+            Job::Answer(turn) => self.answer(turn),
+            Job::Title => self.title(),
+            Job::Broken(number) => self.give_up(number),
+            Job::Quit(_) => {} // the end of `run`
         }
     }
 
     fn load(&mut self, request: LoadRequest) {
         let shown_name = request.shown_name();
-        let LoadRequest { file, name, settings } = request;
+        let LoadRequest {
+            file,
+            name,
+            settings,
+            profiles,
+            is_published,
+        } = request;
         let is_last = self.shared.waiting_loads.fetch_sub(1, Ordering::Relaxed) == 1;
         if self.shared.is_leaving() || !is_last {
             return; // nobody waits for it, or a later request takes its place
@@ -68,13 +80,21 @@ impl Worker {
         self.put_off();
         // The old model's memory is given back before the new one takes its own.
         self.unload();
+        let options = LoadOptions {
+            tunes_when_idle: profiles.is_some(),
+            profiles,
+            ..settings.load_options()
+        };
         let loaded = file.and_then(|file| {
-            let load = || load_with_fitting_window(&file, &settings);
+            let load = || load_with_fitting_window(&file, options);
             catch_unwind(AssertUnwindSafe(load))
                 .unwrap_or_else(|_| Err(Failure::new(fault("loading the model"))))
         });
         match loaded {
-            Ok((assistant, warning)) => self.install(assistant, name, warning),
+            Ok((assistant, warning)) => {
+                let published = is_published.then(|| publish(&assistant)).flatten();
+                self.install(assistant, published, name, warning);
+            }
             Err(Failure { message }) => self.shared.set_model(ModelState::Failed {
                 name: shown_name,
                 error: message,
@@ -82,7 +102,13 @@ impl Worker {
         }
     }
 
-    fn install(&mut self, assistant: Assistant, name: Option<String>, warning: Option<String>) {
+    fn install(
+        &mut self,
+        assistant: Assistant,
+        published: Option<Published>,
+        name: Option<String>,
+        warning: Option<String>,
+    ) {
         let shared = &self.shared;
         let writer = Arc::clone(assistant.writer());
         let info = writer.info();
@@ -106,6 +132,7 @@ impl Worker {
             number: ModelNumber(self.models),
             assistant,
             loaded,
+            _published: published,
         }));
         shared.set_model(state);
         shared.queue_loading();
@@ -208,13 +235,23 @@ impl Worker {
     }
 }
 
+/// Shows the engine to the person's other programs. Where that cannot be, chats go on without.
+fn publish(assistant: &Assistant) -> Option<Published> {
+    match Published::start("app", assistant.engine().shared_snapshot()) {
+        Ok(published) => Some(published),
+        Err(error) => {
+            tracing::warn!(%error, "other programs do not see the engine");
+            None
+        }
+    }
+}
+
 /// Loads a model. A window that is wider than this model's, chosen for another one perhaps, is narrowed; that, or that the
 /// KV memory holds less than the window, comes along as a sentence.
 fn load_with_fitting_window(
     file: &Path,
-    settings: &Settings,
+    options: LoadOptions,
 ) -> Result<(Assistant, Option<String>), Failure> {
-    let options = settings.load_options();
     let (assistant, warning) = match Assistant::load(file, &options) {
         Err(AssistantError::Engine(EngineError::Window { asked, trained, .. })) if asked > trained => {
             let narrower = LoadOptions {
@@ -236,4 +273,72 @@ fn load_with_fitting_window(
         )
     });
     Ok((assistant, shortage.or(warning)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::sync::mpsc::channel;
+
+    use reprise_library::chats::{ChatStore, TurnState};
+
+    use super::*;
+    use crate::events::Events;
+    use crate::host::Host;
+    use crate::types::Settings;
+
+    #[test]
+    fn an_engine_that_dies_fails_its_answers_and_is_loaded_anew_when_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(ChatStore::open(folder.path().join("chats.sqlite")).unwrap().0);
+        let settings = Settings {
+            max_answer_tokens: 8,
+            threads: Some(1),
+            ..Settings::default()
+        };
+        let shared = Shared::new(Arc::clone(&store), Events::default(), settings.clone()).unwrap();
+        let (jobs, queue) = channel();
+        let mut worker = Worker::new(Arc::clone(&shared), jobs.clone());
+        let host = Host { shared, jobs };
+        let load = || {
+            host.load(LoadRequest {
+                file: Ok(PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+                    .join("../tests/golden/tiny/tiny-llama3-q4_k.gguf")),
+                name: None,
+                settings: settings.clone(),
+                profiles: None,
+                is_published: false,
+            });
+        };
+        let ask = || {
+            let question = store.begin_chat("Good morning").unwrap();
+            let answer = store.begin_answer(question.id, "tiny").unwrap();
+            host.answer(&answer);
+            answer.id
+        };
+        load();
+        worker.take(queue.recv().unwrap());
+        let engine = worker.model.as_ref().unwrap().assistant.engine();
+        engine.with_worker(|_| panic!("for this test")).unwrap_err();
+        let turn = ask();
+        while matches!(host.model(), ModelState::Ready { .. }) {
+            worker.take(queue.recv().unwrap());
+        }
+        let ModelState::Failed { error, .. } = host.model() else {
+            panic!("{:?}", host.model());
+        };
+        assert!(error.contains("Try again"), "{error}");
+        worker.join();
+        let failed = store.turn(turn).unwrap();
+        assert_eq!(failed.state, TurnState::Failed);
+        assert!(failed.error.unwrap().contains("load the model again"));
+        assert!(host.loaded().is_none() && host.snapshot().is_none());
+
+        load();
+        let turn = ask();
+        while host.under_way().iter().any(|answer| answer.turn == turn) {
+            worker.take(queue.recv().unwrap());
+        }
+        assert!(!store.turn(turn).unwrap().text.is_empty());
+    }
 }

@@ -594,6 +594,10 @@ images: Array<ImageView>,
  */
 speculation: SpeculationView,
 /**
+ * Tuning of the model in the background, while it goes on.
+ */
+tuning: TuningView | null,
+/**
  * Totals since the model was loaded.
  */
 totals: TotalsView, };
@@ -898,6 +902,19 @@ guessed: number,
  * Tokens guessed right.
  */
 accepted: number, };
+
+/**
+ * Tuning of the model in the background.
+ */
+export type TuningView = {
+/**
+ * What it is doing.
+ */
+activity: string,
+/**
+ * Share done.
+ */
+share: number, };
 
 /**
  * Totals since the model was loaded.

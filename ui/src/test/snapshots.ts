@@ -67,6 +67,7 @@ export const atRest = (change: Partial<Snapshot> = {}): Snapshot => ({
   prefetch: [],
   images: [],
   speculation: { method: 'prompt lookup', guessed: 0, accepted: 0 },
+  tuning: null,
   totals: { requests: 0, refused: 0, prompt_tokens: 0, reused_tokens: 0, answer_tokens: 0 },
   ...change,
 });
