@@ -47,8 +47,8 @@ export const engineStrings = {
     holder: (name: string, isActive: boolean) => (isActive ? name : `${name} (kept)`),
     holderOf: (holder: string, count: number) => `${formatInteger(count)} ${holder}`,
     nobody: 'free',
-    runs: (holder: string, runs: string[], more: number) =>
-      `${holder}: pages ${runs.join(', ')}${more > 0 ? ` and ${formatInteger(more)} more runs` : ''}`,
+    runs: (count: number, runs: string[], more: number) =>
+      `${plural(count, { one: 'Page', other: 'Pages' })} ${runs.join(', ')}${more > 0 ? ` and ${formatInteger(more)} more runs` : ''}`,
     noPages: (holder: string) => `${holder}: no pages yet`,
     onlyShared: (holder: string) => `${holder}: all its pages are shared and shown as another’s`,
     runOf: (first: number, last: number) =>

@@ -159,7 +159,7 @@ describe('a busy engine', () => {
     const user = await open(busy());
     const garden = within(owners()).getByRole('button', { name: /^Garden ?, kept/ });
     garden.focus();
-    await waitFor(() => expect(garden).toHaveAccessibleDescription('Garden (kept): pages 31–38'));
+    await waitFor(() => expect(garden).toHaveAccessibleDescription('Pages 31–38: Garden (kept)'));
     expect(map().querySelector('.mark')?.getAttribute('d')?.match(/M/g)).toHaveLength(8);
     await user.keyboard('{Enter}');
     expect(garden).toHaveAttribute('aria-pressed', 'true');

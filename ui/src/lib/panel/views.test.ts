@@ -61,10 +61,11 @@ describe('an owner', () => {
   };
 
   it('is named with the pages that are its', () => {
-    expect(ownerWords(row(0), pool.map)).toBe('Garden: pages 1–12');
-    expect(ownerWords(row(4), [4, null, 4, 4])).toBe('Garden (kept): pages 1, 3–4');
+    expect(ownerWords(row(0), pool.map)).toBe('Pages 1–12: Garden');
+    expect(ownerWords(row(4), [4])).toBe('Page 1: Garden (kept)');
+    expect(ownerWords(row(4), [4, null, 4, 4])).toBe('Pages 1, 3–4: Garden (kept)');
     expect(ownerWords(row(0), [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0])).toBe(
-      'Garden: pages 1, 3, 5, 7 and 2 more runs',
+      'Pages 1, 3, 5, 7 and 2 more runs: Garden',
     );
   });
 

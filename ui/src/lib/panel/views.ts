@@ -191,5 +191,6 @@ export function ownerWords({ owner, index }: LegendRow, map: PoolView['map']): s
   const runs = runsOf(map, index);
   if (runs.length === 0) return owner.pages > 0 ? said.onlyShared(name) : said.noPages(name);
   const shown = runs.slice(0, FEW_RUNS).map(([first, last]) => said.runOf(first + 1, last + 1));
-  return said.runs(name, shown, runs.length - shown.length);
+  const pages = runs.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+  return said.at(said.runs(pages, shown, runs.length - shown.length), [name]);
 }
