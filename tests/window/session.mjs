@@ -84,6 +84,7 @@ export class Machine {
       ...process.env,
       PATH: `${programs}:${process.env.PATH}`,
       REPRISE_HOME: join(machine.home, 'data'),
+      REPRISE_TUNE: 'off',
       XDG_DATA_HOME: join(machine.home, 'share'),
       XDG_CONFIG_HOME: join(machine.home, 'config'),
       ...environment,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use reprise_engine::{GenerateOptions, KvChoice, KvFormat, LoadOptions, SamplingOptions, Speculation};
 
+use reprise_library::folders;
+
 use crate::bench::BenchArguments;
 use crate::serve::ServeArguments;
 use crate::top::TopArguments;
@@ -112,6 +114,14 @@ pub enum ModelsAction {
         /// The name it was added with
         name: String,
     },
+    /// Measure how small a model's keys and values can be stored, and store the choice
+    Tune {
+        /// A name from `reprise models list`, or a GGUF file [default: the default model]
+        model: Option<String>,
+        /// Compute threads [default: the machine's physical cores]
+        #[arg(short, long, value_name = "N", value_parser = threads)]
+        threads: Option<usize>,
+    },
     /// Fetch a model's file, or say where to get it
     Fetch {
         /// A name from `reprise models list` [default: the default model]
@@ -148,8 +158,11 @@ pub struct ModelArguments {
 
 impl ModelArguments {
     /// The engine's form of these.
-    pub fn load_options(&self) -> LoadOptions {
+    ///
+    /// A command that goes on for a while lets its idle engine tune a new model.
+    pub fn load_options(&self, goes_on: bool) -> LoadOptions {
         LoadOptions {
+            tunes_when_idle: goes_on && folders::tunes_when_idle(),
             threads: self.threads,
             context_tokens: self.context,
             kv: self.kv.clone(),

@@ -45,7 +45,7 @@ pub fn run(arguments: &AskArguments) -> Outcome {
         documents.push(document);
     }
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
-    let mut session = Session::load("ask", &model, &arguments.model.load_options(), quiet)?;
+    let mut session = Session::load("ask", &model, &arguments.model.load_options(false), quiet)?;
     let mut options = arguments.answer.generate_options(&DEFAULTS);
     // Nothing in a document asks for endless repetition.
     options.stop_when_repeating = true;

@@ -19,6 +19,7 @@ mod output;
 mod serve;
 mod session;
 mod top;
+mod tune;
 
 use std::process::ExitCode;
 

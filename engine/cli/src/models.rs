@@ -25,6 +25,9 @@ pub fn run(action: ModelsAction) -> Outcome {
         )),
         ModelsAction::Add { file, name } => add(&file, name),
         ModelsAction::Remove { name } => remove(&name),
+        ModelsAction::Tune { model, threads } => {
+            crate::tune::run(&Shelf::of_machine()?.resolve(model.as_deref())?, threads)
+        }
         ModelsAction::Fetch { name } => fetch(name.as_deref()),
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::folders;
 use reprise_engine::{
     Answer, CancelToken, Engine, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo,
     SamplingOptions, StopReason, TokenId,
@@ -214,7 +215,11 @@ impl Assistant {
     /// # Errors
     /// When the file cannot be used.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Assistant, AssistantError> {
-        let engine = Engine::load(path, options)?;
+        let mut options = options.clone();
+        if options.profiles.is_none() {
+            options.profiles = folders::profiles().ok();
+        }
+        let engine = Engine::load(path, &options)?;
         Ok(Assistant {
             writer: Arc::new(Writer::new(&engine)?),
             engine,

@@ -29,6 +29,11 @@ pub fn profiles() -> Result<PathBuf, NoHome> {
     Ok(models()?.join("profiles"))
 }
 
+/// Whether a model without a measured profile is tuned while its engine idles: unless `REPRISE_TUNE` is `off`.
+pub fn tunes_when_idle() -> bool {
+    env::var_os("REPRISE_TUNE").is_none_or(|value| value != "off")
+}
+
 /// The folder of the person's own files: `REPRISE_HOME`, or `reprise` in the platform's data folder.
 ///
 /// # Errors

@@ -26,6 +26,8 @@ pub const MOST_KL: f64 = 0.02;
 pub const MOST_RISE: f64 = 0.01;
 /// At equal size the mean is taken out of keys only where that at least halves the divergence: it costs time.
 const WORTHWHILE: f64 = 0.5;
+/// One layer in so many, the first ones, has values of eight bits in the candidate between four and eight.
+const EARLY_SHARE: usize = 3;
 /// Tokens of a calibration call.
 const CALL_TOKENS: usize = 64;
 /// A graph size is good enough when its time per token is within this of the best (DESIGN section 6).
@@ -328,18 +330,28 @@ fn turning_point(times: &[(usize, f64)]) -> usize {
 fn candidates(shapes: &[LayerShape], statistics: &[LayerStatistics]) -> Vec<(String, KvProfile)> {
     use KvFormat::{Q8, Tq4};
     let mut all: Vec<(String, KvProfile)> = Vec::new();
-    for (keys, values, is_residual) in [
-        (Tq4, Tq4, true),
-        (Q8, Tq4, false),
-        (Q8, Tq4, true),
-        (Q8, Q8, false),
-        (Q8, Q8, true),
+    for (keys, values, is_residual, early) in [
+        (Tq4, Tq4, true, false),
+        (Q8, Tq4, false, false),
+        (Q8, Tq4, true, false),
+        (Q8, Tq4, false, true),
+        (Q8, Q8, false, false),
+        (Q8, Q8, true, false),
     ] {
-        let profile = if is_residual {
+        let mut profile = if is_residual {
             residual(shapes, statistics, keys, values)
         } else {
             KvProfile::uniform(shapes, keys, values)
         };
+        if early {
+            // What is off in an early layer goes through all that follow.
+            let count = shapes.len() / EARLY_SHARE;
+            profile
+                .layers
+                .iter_mut()
+                .take(count)
+                .for_each(|layer| layer.values = Q8);
+        }
         // Head sizes without a four-bit format make some of these the same.
         if all.iter().all(|(_, other)| *other != profile) {
             all.push((profile.name(), profile));

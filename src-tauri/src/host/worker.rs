@@ -81,7 +81,7 @@ impl Worker {
         // The old model's memory is given back before the new one takes its own.
         self.unload();
         let options = LoadOptions {
-            tunes_when_idle: profiles.is_some(),
+            tunes_when_idle: profiles.is_some() && reprise_library::folders::tunes_when_idle(),
             profiles,
             ..settings.load_options()
         };

@@ -30,7 +30,7 @@ const DEFAULTS: SamplingDefaults = SamplingDefaults {
 pub fn run(arguments: &ChatArguments) -> Outcome {
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let quiet = arguments.answer.quiet;
-    let session = Session::load("chat", &model, &arguments.model.load_options(), quiet)?;
+    let session = Session::load("chat", &model, &arguments.model.load_options(true), quiet)?;
     let mut input = Input::open()?;
     if input.is_terminal() && !quiet {
         let info = session.info();

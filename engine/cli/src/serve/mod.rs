@@ -224,7 +224,7 @@ fn load(path: &Path, arguments: &ServeArguments) -> Outcome<Assistant> {
             path.file_stem().unwrap_or_default().to_string_lossy()
         ));
     }
-    let assistant = Assistant::load(path, &arguments.model.load_options())?;
+    let assistant = Assistant::load(path, &arguments.model.load_options(true))?;
     if let Some(warning) = assistant.writer().warning() {
         note(&format!("note: {warning}"));
     }

@@ -46,6 +46,7 @@ pub fn reprise(home: &Path) -> Command {
     command
         .env("REPRISE_HOME", home)
         .env("REPRISE_MODELS", models())
+        .env("REPRISE_TUNE", "off")
         .stdin(Stdio::null());
     command
 }
