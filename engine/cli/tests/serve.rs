@@ -202,13 +202,19 @@ fn what_cannot_be_answered_says_why_in_openais_shape() {
         assert_eq!(reply.json()["error"]["param"], name);
     }
     for stream in [false, true] {
-        let long = server.ask(&question(&"word ".repeat(200), json!({ "stream": stream })));
+        let long = server.ask(&question(&"word ".repeat(120), json!({ "stream": stream })));
         long.assert_error(
             400,
             Some("context_length_exceeded"),
             &["the prompt has", "window", "--context"],
         );
     }
+    let huge = server.ask(&question(&"x".repeat(1_000_000), json!({})));
+    huge.assert_error(
+        400,
+        Some("context_length_exceeded"),
+        &["more than", "the window holds 64"],
+    );
     server
         .get("/nothing")
         .assert_error(404, Some("unknown_url"), &["/v1/chat/completions"]);
@@ -517,6 +523,14 @@ fn a_client_that_goes_away_takes_its_request_along() {
     server.wait_for(1, 0);
     drop(whole);
     server.wait_for(0, 0);
+
+    // While its prompt is read, which would take far longer.
+    let reading = server.begin(&question(&"word ".repeat(7_000), json!({ "stream": true })));
+    server.wait_for(1, 0);
+    drop(reading);
+    let begin = Instant::now();
+    server.wait_for(0, 0);
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
 #[test]

@@ -171,6 +171,7 @@ struct Prepared {
 fn prepare(server: &Server, body: &Bytes) -> Result<Prepared, ApiError> {
     let request = ChatRequest::parse(body)?;
     check_model(server, request.model.as_deref())?;
+    server.check_length(&request.messages)?;
     let prompt = server.assistant.writer().prompt(&request.messages)?;
     let owner = match &request.user {
         Some(user) => format!("server: {user}"),

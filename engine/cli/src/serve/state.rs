@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
+use reprise_engine::TokenId;
 use reprise_engine::snapshot::{PhaseView, Snapshot};
 use reprise_engine::worker::LANES;
-use reprise_library::assistant::Assistant;
+use reprise_library::assistant::{Assistant, Message};
 use reprise_model::template::ChatTemplate;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -38,6 +39,8 @@ pub struct Server {
     pub meters: Arc<Meters>,
     /// Texts that end an answer of this model.
     stops: Vec<String>,
+    /// Bytes of the model's longest token.
+    longest_token_bytes: usize,
     /// A place for each lane, and for each request that may wait for one.
     places: Arc<Semaphore>,
     /// True from when the server is told to end.
@@ -54,9 +57,13 @@ impl Server {
         stopping: watch::Receiver<bool>,
     ) -> Server {
         let engine = assistant.engine();
-        let template = ChatTemplate::from_gguf(engine.gguf(), engine.tokenizer());
+        let tokenizer = engine.tokenizer();
+        let template = ChatTemplate::from_gguf(engine.gguf(), tokenizer);
+        let ids = 0..TokenId::try_from(tokenizer.vocab_size()).unwrap_or(TokenId::MAX);
+        let longest = ids.filter_map(|id| tokenizer.token_text(id)).map(str::len).max();
         Server {
             stops: template.stop_strings().to_vec(),
+            longest_token_bytes: longest.unwrap_or(1).max(1),
             assistant,
             model,
             created: unix_seconds(file_time),
@@ -72,6 +79,27 @@ impl Server {
     pub fn with_stops(&self, mut asked: Vec<String>) -> Vec<String> {
         asked.extend_from_slice(&self.stops);
         asked
+    }
+
+    /// Refuses messages that no window holds, before time is spent on their tokens.
+    pub fn check_length(&self, messages: &[Message]) -> Result<(), ApiError> {
+        let bytes: usize = messages
+            .iter()
+            .flat_map(|message| &message.parts)
+            .map(String::len)
+            .sum();
+        let (least_tokens, window) = (
+            bytes / self.longest_token_bytes,
+            self.assistant.writer().info().context_tokens,
+        );
+        if least_tokens <= window {
+            return Ok(());
+        }
+        let text = format!(
+            "the messages have more than {least_tokens} tokens, and the window holds {window}; shorten them, or load a \
+             model with a larger window (--context)"
+        );
+        Err(ApiError::field("messages", text).with_code("context_length_exceeded"))
     }
 
     /// A place among those that are answered or wait.

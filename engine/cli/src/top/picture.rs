@@ -64,6 +64,7 @@ pub fn picture(listing: &Listing, chosen: usize, now_ms: u64, room: Room) -> Vec
         components(&snapshot.components, columns),
         memory(&snapshot.memory, columns),
         vec![speculation(snapshot)],
+        tuning(snapshot),
         totals(snapshot, columns),
     ]
     .concat();
@@ -458,6 +459,14 @@ fn speculation(snapshot: &Snapshot) -> Line {
     lines.pop().unwrap_or_default()
 }
 
+fn tuning(snapshot: &Snapshot) -> Vec<Line> {
+    let text = snapshot
+        .tuning
+        .as_ref()
+        .map(|tuning| Line::plain(format!("{}, {:.0} % done", tuning.activity, 100.0 * tuning.share)));
+    labelled("Tuning", text.into_iter().collect())
+}
+
 fn totals(snapshot: &Snapshot, columns: usize) -> Vec<Line> {
     let totals = &snapshot.totals;
     flowing(
@@ -508,7 +517,7 @@ fn duration(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reprise_engine::snapshot::{ModelView, OwnerView, SpeculationView, TotalsView};
+    use reprise_engine::snapshot::{ModelView, OwnerView, SpeculationView, TotalsView, TuningView};
 
     fn owner(name: &str, is_active: bool, pages: usize) -> OwnerView {
         OwnerView {
@@ -709,6 +718,10 @@ Totals     12 requests, 1 refused  12,400 prompt tokens, 9,300 reused (75 %)
             .collect();
         full.pool.map = (0..5_000).map(|page| Some(page as u16 / 100 % 60)).collect();
         full.memory.refusal = Some("too much".into());
+        full.tuning = Some(TuningView {
+            activity: "measuring q8/tq4".into(),
+            share: 0.4,
+        });
         let text = drawn(&listing(vec![full.clone(), busy()]), 0, TERMINAL);
         assert!(
             text.contains("[serve 4211]  serve 4212") && text.contains(" more"),
@@ -718,6 +731,7 @@ Totals     12 requests, 1 refused  12,400 prompt tokens, 9,300 reused (75 %)
             text.contains("new requests are refused") && text.contains("2,300 answered"),
             "{text}"
         );
+        assert!(text.contains("Tuning     measuring q8/tq4, 40 % done"), "{text}");
         let wide = drawn(
             &listing(vec![full.clone()]),
             0,
