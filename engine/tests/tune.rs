@@ -143,3 +143,25 @@ fn an_idle_engine_tunes_a_new_model_and_answers_meanwhile() {
     assert!(!Worker::load(&path, &fixed).unwrap().has_idle_work());
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn the_default_model_comes_with_a_profile_that_fits_it() {
+    let models = std::env::var_os("REPRISE_MODELS").map_or_else(
+        || {
+            std::path::PathBuf::from(std::env::var_os("HOME").unwrap_or_default())
+                .join(".cache/reprise/models")
+        },
+        std::path::PathBuf::from,
+    );
+    let loaded = Loaded::load(&models.join("SmolLM2-135M-Instruct.Q4_1.gguf"), &options()).unwrap();
+    assert_eq!(loaded.source, Source::Shipped);
+    let half: usize = loaded
+        .layouts
+        .iter()
+        .map(|layout| 2 * 2 * layout.shape.kv_heads * layout.shape.head_dim)
+        .sum();
+    assert!(
+        loaded.info.kv_token_bytes * 2 < half,
+        "less than half of f16's {half} bytes"
+    );
+}

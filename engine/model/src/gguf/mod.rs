@@ -221,7 +221,12 @@ impl Gguf {
     pub fn fingerprint(&self) -> String {
         const SAMPLE_BYTES: usize = 4_096;
         let bytes = self.storage.bytes();
-        let data_start = self.tensors.iter().map(|info| info.start).min().unwrap_or(bytes.len() as u64);
+        let data_start = self
+            .tensors
+            .iter()
+            .map(|info| info.start)
+            .min()
+            .unwrap_or(bytes.len() as u64);
         let mut hash = Sha256::new();
         hash.update(self.file_bytes().to_le_bytes());
         hash.update(bytes.get(..data_start as usize).unwrap_or_default());
