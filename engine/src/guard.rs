@@ -106,7 +106,7 @@ impl Guard {
             };
             return;
         };
-        let _ = system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
+        system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
         let resident_bytes = sysinfo::get_current_pid().ok().and_then(|pid| {
             let kind = ProcessRefreshKind::nothing().with_memory();
             let _ = system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, kind);

@@ -100,7 +100,7 @@ impl Worker {
     /// # Errors
     /// When the file is broken, holds a model that is not supported, or an option cannot be met.
     pub fn load(path: &Path, options: &LoadOptions) -> Result<Worker, EngineError> {
-        Ok(Worker::new(Loaded::load(path, options)?, options)?)
+        Worker::new(Loaded::load(path, options)?, options)
     }
 
     /// Puts a loaded model to work.

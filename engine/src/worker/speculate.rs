@@ -153,9 +153,9 @@ impl Drafter for DraftModel {
         if !self.read(&tokens[shared..]) {
             return 0;
         }
-        for count in 0..MOST_GUESSED {
-            guess[count] = most_likely(self.backend.logits());
-            if count + 1 < MOST_GUESSED && !self.read(&[guess[count]]) {
+        for (count, guess) in guess.iter_mut().enumerate() {
+            *guess = most_likely(self.backend.logits());
+            if count + 1 < MOST_GUESSED && !self.read(&[*guess]) {
                 return count + 1;
             }
         }

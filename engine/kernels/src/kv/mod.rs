@@ -110,7 +110,7 @@ pub const fn value_dims(byte: usize) -> (usize, usize) {
 pub unsafe fn write(isa: Isa, format: KvFormat, side: Side, tile: *mut u8, slot: usize, x: &[f32]) {
     let dim = x.len();
     assert!(slot < TILE_KEYS && format.supports(dim) && dim <= 1_024);
-    // SAFETY (of all blocks below): every offset is inside the tile, by the layout above, and is this position's own.
+    // SAFETY: this position's scale or norm; every offset here and below is inside the tile, by the layout above.
     let set_unit = |unit: u16| unsafe {
         tile.add(format.units_at(dim)).cast::<u16>().add(slot).write(unit);
     };
