@@ -86,7 +86,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "N", value_parser = at_least::<1>, help_heading = "Server")]
     max_tokens: Option<usize>,
     /// Only the address and warnings
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Server")]
     quiet: bool,
 }
 
