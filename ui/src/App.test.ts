@@ -339,6 +339,30 @@ describe('settings', () => {
     expect(within(dialog).getByRole('textbox', { name: 'Temperature' })).toHaveValue('0.7');
   });
 
+  it('say how the context is kept in memory, and how much of it', async () => {
+    const user = await open();
+    await user.keyboard('{Control>},{/Control}');
+    const dialog = within(await screen.findByRole('dialog', { name: 'Settings' }));
+    await user.click(dialog.getByRole('tab', { name: 'Model' }));
+    const format = within(dialog.getByRole('radiogroup', { name: 'Format of the context' }));
+    expect(format.getByRole('radio', { name: 'Automatic' })).toBeChecked();
+    await user.click(format.getByRole('radio', { name: '8 bits' }));
+    expect(api.saveSettings).toHaveBeenLastCalledWith(settings({ kvStorage: 'q8' }));
+    const budget = dialog.getByRole('textbox', { name: 'Memory for context' });
+    expect(budget).toHaveAttribute('placeholder', 'Automatic');
+    await user.type(budget, '512{Tab}');
+    await waitFor(() =>
+      expect(api.saveSettings).toHaveBeenLastCalledWith(
+        settings({ kvStorage: 'q8', kvBudgetMegabytes: 512 }),
+      ),
+    );
+    const guessing = within(dialog.getByRole('radiogroup', { name: 'Guess ahead' }));
+    await user.click(guessing.getByRole('radio', { name: 'Off' }));
+    await waitFor(() =>
+      expect(api.saveSettings).toHaveBeenLastCalledWith(expect.objectContaining({ speculation: false })),
+    );
+  });
+
   it('set the theme of the page', async () => {
     const user = await open();
     await user.keyboard('{Control>},{/Control}');

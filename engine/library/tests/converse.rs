@@ -87,7 +87,7 @@ impl Desk {
 
 #[test]
 fn an_answer_is_streamed_and_kept_the_same() {
-    let mut desk = desk(512);
+    let desk = desk(512);
     let turn = desk.ask(None, "Good morning");
     let (ended, shown) = desk.answer(turn).unwrap();
     assert_eq!(ended.text, shown);
@@ -109,7 +109,7 @@ fn an_answer_is_streamed_and_kept_the_same() {
 
 #[test]
 fn a_stopped_answer_is_continued_where_it_ended() {
-    let mut desk = desk(512);
+    let desk = desk(512);
     let turn = desk.ask(None, "Good morning");
     let (first, _) = desk.answer(turn).unwrap();
     assert_eq!(first.state, TurnState::Limit);
@@ -126,7 +126,7 @@ fn a_stopped_answer_is_continued_where_it_ended() {
 
 #[test]
 fn a_cancelled_answer_ends_as_stopped_and_keeps_what_was_read() {
-    let mut desk = desk(512);
+    let desk = desk(512);
     let turn = desk.ask(None, "Good morning");
     desk.cancel.cancel();
     let (ended, shown) = desk.answer(turn).unwrap();
@@ -167,7 +167,7 @@ fn an_answer_that_fills_a_window_of_little_memory_ends_for_that_reason() {
 
 #[test]
 fn a_question_that_is_too_long_fails_with_its_size_and_the_chat_goes_on() {
-    let mut desk = desk(128);
+    let desk = desk(128);
     let turn = desk.ask(None, &"a very long question ".repeat(200));
     let error = desk.answer(turn).unwrap_err();
     assert!(
@@ -185,7 +185,7 @@ fn a_question_that_is_too_long_fails_with_its_size_and_the_chat_goes_on() {
 
 #[test]
 fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_joins_the_next() {
-    let mut desk = desk(256);
+    let desk = desk(256);
     let mut last = None;
     for number in 0..12 {
         let turn = desk.ask(last, &format!("Question {number} about something or other"));
@@ -224,7 +224,7 @@ fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_join
 fn a_title_leaves_the_chat_as_it_was() {
     // How much of the second prompt is known, with a title made in between and without.
     let reused = [true, false].map(|with_title| {
-        let mut desk = desk(512);
+        let desk = desk(512);
         let turn = desk.ask(None, "Good morning");
         desk.answer(turn).unwrap();
         if with_title {
@@ -240,7 +240,7 @@ fn a_title_leaves_the_chat_as_it_was() {
 
 #[test]
 fn a_long_answer_is_continued_although_the_chat_fills_the_window() {
-    let mut desk = desk(256);
+    let desk = desk(256);
     let mut last = None;
     for number in 0..8 {
         let turn = desk.ask(last, &format!("Question {number} about something or other"));

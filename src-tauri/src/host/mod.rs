@@ -36,7 +36,7 @@ const LONGEST_FAREWELL: Duration = Duration::from_secs(10);
 
 /// What is asked of the worker.
 enum Job {
-    Load(LoadRequest),
+    Load(Box<LoadRequest>),
     Answer(TurnId),
     /// Name the chats that have no name of their own, if nobody waits for an answer.
     Title,
@@ -185,7 +185,7 @@ impl Host {
             name: request.shown_name(),
         });
         self.shared.waiting_loads.fetch_add(1, Ordering::Relaxed);
-        self.submit(Job::Load(request));
+        self.submit(Job::Load(Box::new(request)));
     }
 
     /// Makes an answer that is in the store as one being written.

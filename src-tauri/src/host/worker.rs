@@ -43,6 +43,7 @@ impl Worker {
         while let Ok(job) = queue.recv() {
             if let Job::Quit(done) = job {
                 self.join();
+                self.model = None;
                 // Nobody waits any more when the farewell took too long.
                 let _ = done.send(());
                 return;
@@ -53,7 +54,7 @@ impl Worker {
 
     fn take(&mut self, job: Job) {
         match job {
-            Job::Load(request) => self.load(request),
+            Job::Load(request) => self.load(*request),
             Job::Answer(turn) => self.answer(turn),
             Job::Title => self.title(),
             Job::Broken(number) => self.give_up(number),

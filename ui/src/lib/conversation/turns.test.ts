@@ -122,6 +122,12 @@ describe('an answer', () => {
     expect(onRegenerate).toHaveBeenCalledExactlyOnceWith(7);
   });
 
+  it('that was stopped for others says so in the program’s words', () => {
+    answer({ state: 'stopped', error: 'stopped: its memory was needed' });
+    expect(screen.getByText('stopped: its memory was needed')).toBeInTheDocument();
+    expect(screen.queryByText('Stopped')).toBeNull();
+  });
+
   it('that waits says for what, and can be stopped', async () => {
     const waiting = { id: 7, text: '', state: 'writing', stats: null } as const;
     const { user, onStop, rerender } = answer(waiting, { phase: { at: 'queued' }, busy: true });
