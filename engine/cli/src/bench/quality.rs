@@ -1,7 +1,7 @@
 //! `reprise bench quality`: what storing keys and values in fewer bits costs a model's predictions.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
 use clap::Args;
 use reprise_engine::backend::Backend;
@@ -157,7 +157,7 @@ fn drive(mut trial: Trial, backend: &mut dyn Backend) -> Outcome<Vec<Verdict>> {
     Ok(trial.verdicts().cloned().collect())
 }
 
-fn row(model: &str, path: &PathBuf, verdict: &Verdict) -> serde_json::Value {
+fn row(model: &str, path: &Path, verdict: &Verdict) -> serde_json::Value {
     let total = verdict.total();
     let texts: serde_json::Map<String, serde_json::Value> = verdict
         .texts
