@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Everything the engine shows of itself. Bytes, tokens, pages and seconds, as the names say.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct Snapshot {
     /// Counts up with each new picture.
     #[cfg_attr(feature = "bindings", ts(type = "number"))]
@@ -35,7 +35,7 @@ pub struct Snapshot {
 
 /// Tuning of the model in the background.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct TuningView {
     /// What it is doing.
     pub activity: String,
@@ -45,7 +45,7 @@ pub struct TuningView {
 
 /// The model loaded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct ModelView {
     /// Its name.
     pub name: String,
@@ -61,7 +61,7 @@ pub struct ModelView {
 
 /// The KV pool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct PoolView {
     /// Pages in all.
     pub pages: usize,
@@ -90,7 +90,7 @@ pub struct PoolView {
 
 /// Someone who holds pages.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct OwnerView {
     /// Who asked: a chat, a client.
     pub name: String,
@@ -104,7 +104,7 @@ pub struct OwnerView {
 
 /// One request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct LaneView {
     /// Its number.
     #[cfg_attr(feature = "bindings", ts(type = "number"))]
@@ -121,7 +121,7 @@ pub struct LaneView {
 
 /// What a request does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PhaseView {
     /// It waits for a lane or for pages.
@@ -151,7 +151,7 @@ pub enum PhaseView {
 
 /// A part of the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct ComponentView {
     /// Backbone, embedding, head, predictor.
     pub name: String,
@@ -167,7 +167,7 @@ pub struct ComponentView {
 
 /// Where a part of the model is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ComponentState {
     /// In memory, ready.
@@ -182,7 +182,7 @@ pub enum ComponentState {
 
 /// Memory of the process and the machine. The engine's own counts stand beside what the system says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct MemoryView {
     /// Resident bytes of the process; none where the system does not say.
     #[cfg_attr(feature = "bindings", ts(type = "number | null"))]
@@ -213,7 +213,7 @@ pub struct MemoryView {
 
 /// Where chunks are kept. The pool is `pool`; chunks outside it, in memory or on disk, are not made yet: both are zero.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct TiersView {
     /// Chunks kept in memory.
     pub memory: TierView,
@@ -223,7 +223,7 @@ pub struct TiersView {
 
 /// One tier.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct TierView {
     /// Bytes held.
     #[cfg_attr(feature = "bindings", ts(type = "number"))]
@@ -240,7 +240,7 @@ pub struct TierView {
 
 /// Something being brought into memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct PrefetchView {
     /// Whose it is.
     pub owner: String,
@@ -250,7 +250,7 @@ pub struct PrefetchView {
 
 /// An image.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct ImageView {
     /// Its name.
     pub name: String,
@@ -260,7 +260,7 @@ pub struct ImageView {
 
 /// Guessing tokens ahead.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct SpeculationView {
     /// How: off, prompt lookup, draft model.
     pub method: String,
@@ -274,7 +274,7 @@ pub struct SpeculationView {
 
 /// Totals since the model was loaded.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(export))]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct TotalsView {
     /// Requests that ended.
     #[cfg_attr(feature = "bindings", ts(type = "number"))]

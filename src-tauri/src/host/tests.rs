@@ -158,10 +158,17 @@ fn answers_are_stopped_while_loading_waiting_and_running() {
     bench.host.stop(turn).unwrap();
     assert_eq!(bench.ended(turn).state, TurnState::Stopped);
 
+    // More than the lanes, some to spare: a story may come to its end soon.
     let [running, .., waiting] =
-        [1, 2, 3, 4, 5].map(|number| bench.ask(&format!("Tell me {number} long stories")));
+        [1, 2, 3, 4, 5, 6, 7, 8].map(|number| bench.ask(&format!("Tell me {number} long stories")));
     bench.until_writing(running);
-    bench.until_lanes(4, 1);
+    assert!(
+        !bench
+            .host
+            .under_way()
+            .iter()
+            .any(|answer| answer.turn == waiting && answer.phase == Phase::Writing)
+    );
     bench.host.stop(waiting).unwrap();
     assert_eq!(bench.ended(waiting).state, TurnState::Stopped);
     assert_eq!(bench.store.turn(running).unwrap().state, TurnState::Writing);
