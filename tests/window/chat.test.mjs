@@ -116,9 +116,35 @@ test('an answer that is stopped keeps what was written, and can be continued', a
   await until(async () => !(await isBusy(machine)), 'Escape to stop the answer');
 });
 
+test('two chats are answered side by side, and stopping one leaves the other', async () => {
+  const isAnswered = () =>
+    machine.run(
+      `return [...document.querySelectorAll('nav button[data-chat]')]
+         .filter((row) => /Being answered/.test(row.textContent))
+         .map((row) => row.querySelector('.truncate').innerText);`,
+    );
+  await newChat(machine);
+  await send(machine, `By the sea. ${LONG_ANSWER}`);
+  const first = await untilLonger(machine, 40);
+  await newChat(machine);
+  await send(machine, `In the hills. ${LONG_ANSWER}`);
+  await untilLonger(machine, 40);
+  assert.equal((await isAnswered()).length, 2, 'both chats are being answered');
+  await machine.picture('side-by-side');
+  await stop(machine);
+  const [left, ...none] = await isAnswered();
+  assert.deepEqual(none, []);
+  assert.ok(left.startsWith('By the sea'), left);
+  await openChat(machine, left);
+  const longer = await untilLonger(machine, first.length + 40);
+  assert.ok(longer.startsWith(first.slice(0, 40)), 'what was written stays');
+  await untilLonger(machine, longer.length);
+  await stop(machine);
+});
+
 test('a long prompt shows how far it is read, and can be stopped there', async () => {
   await newChat(machine);
-  const lines = Array.from({ length: 200 }, (_, line) => `Line ${line} of a long text about storms and ships at sea.`);
+  const lines = Array.from({ length: 140 }, (_, line) => `Line ${line} of a long text about storms and ships at sea.`);
   const composer = await paste(machine, lines.join('\n'));
   await until(async () => /[2-5],\d{3} tokens/.test(await main(machine)), 'the count of what is typed');
   await composer.sendKeys(Key.ENTER);
