@@ -358,7 +358,7 @@ fn a_third_answer_waits_for_memory_when_there_is_enough_for_two() {
 
 #[test]
 fn another_model_stops_what_is_written_and_makes_what_is_not_begun() {
-    let bench = bench(4_000);
+    let bench = greedy_bench(4_000);
     bench.load_default();
     let turns = STORIES.map(|story| bench.ask(story));
     bench.until_lanes(4, 1);
@@ -413,7 +413,7 @@ fn another_model_stops_what_is_written_and_makes_what_is_not_begun() {
 
 #[test]
 fn an_answer_that_is_stopped_while_the_model_changes_stays_stopped() {
-    let bench = bench(4_000);
+    let bench = greedy_bench(4_000);
     bench.load_default();
     let turns = STORIES.map(|story| bench.ask(story));
     bench.until_lanes(4, 1);
