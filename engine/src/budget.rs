@@ -28,14 +28,19 @@ impl Budget {
         self.pages * PAGE_TOKENS
     }
 
+    /// Pages that so many bytes hold.
+    pub fn pages_of(layouts: &[LayerLayout], bytes: u64) -> usize {
+        (bytes / page_bytes(layouts) as u64) as usize
+    }
+
     /// Pages for a window of `window` tokens: as many as `asked` bytes hold, or a share of the `free` bytes of the
     /// machine. Without a figure for the free memory two windows are taken. A page more than a window is always
     /// granted unless bytes were asked for: continuing a kept conversation copies its last page.
     pub fn new(layouts: &[LayerLayout], window: usize, asked: Option<u64>, free: Option<u64>) -> Budget {
-        let page_bytes = layouts.iter().map(LayerLayout::page_bytes).sum::<usize>().max(1);
+        let page_bytes = page_bytes(layouts);
         let window_pages = window.div_ceil(PAGE_TOKENS) + 1;
         let pages = match (asked, free) {
-            (Some(bytes), _) => (bytes / page_bytes as u64) as usize,
+            (Some(bytes), _) => Budget::pages_of(layouts, bytes),
             (None, Some(free)) => {
                 let share = (free as f64 * FREE_SHARE) as u64 / page_bytes as u64;
                 (share as usize).clamp(window_pages, MOST_WINDOWS * window_pages)
@@ -44,6 +49,11 @@ impl Budget {
         };
         Budget { pages, page_bytes }
     }
+}
+
+/// Bytes of a page over all layers.
+fn page_bytes(layouts: &[LayerLayout]) -> usize {
+    layouts.iter().map(LayerLayout::page_bytes).sum::<usize>().max(1)
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl Work {
         Work {
             matrix_ops_per_token: 2.0 * values as f64,
             weight_bytes: (bytes + head.map_or(0, |head| head.data.len())) as f64,
-            kv_bytes_per_token: layouts.iter().map(LayerLayout::token_bytes).sum::<usize>() as f64,
+            kv_bytes_per_token: LayerLayout::token_bytes_of(layouts) as f64,
         }
     }
 }
@@ -122,8 +122,7 @@ impl Loaded {
                 needed_bytes: (least * budget.page_bytes) as u64,
             });
         }
-        let page_bytes: Vec<usize> = layouts.iter().map(LayerLayout::page_bytes).collect();
-        let pool = PagePool::new(&page_bytes, budget.pages)?;
+        let pool = LayerLayout::pool(&layouts, budget.pages)?;
         let info = describe(&gguf, &arch, context_tokens, threads, &profile, &layouts, budget);
         tracing::debug!(
             backend = backend.name(),
@@ -200,7 +199,7 @@ fn describe(
         context_tokens,
         threads,
         kv_format: profile.name(),
-        kv_token_bytes: layouts.iter().map(LayerLayout::token_bytes).sum(),
+        kv_token_bytes: LayerLayout::token_bytes_of(layouts),
         kv_budget_bytes: budget.bytes(),
     }
 }

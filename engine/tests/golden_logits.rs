@@ -4,7 +4,7 @@ mod common;
 #[path = "../../tests/golden/golden.rs"]
 mod golden;
 
-use common::Model;
+use common::{Model, models};
 use golden::{Golden, Score, golden_dir};
 use reprise_engine::backend::{GraphKind, Outputs};
 use std::path::{Path, PathBuf};
@@ -69,13 +69,6 @@ fn assert_quantised(model: &Path, golden: &str) {
             score.top1_agreement
         );
     }
-}
-
-fn models() -> PathBuf {
-    std::env::var_os("REPRISE_MODELS").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/reprise/models"),
-        PathBuf::from,
-    )
 }
 
 fn tiny(name: &str) -> PathBuf {

@@ -1,7 +1,9 @@
 //! A model is in memory once: the most the process ever holds is the file's size, the keys and values, and 150 MB.
 
+mod common;
+
+use common::models;
 use reprise_engine::{CancelToken, Engine, GenerateOptions, LoadOptions, SamplingOptions, machine};
-use std::path::PathBuf;
 
 // One test alone in its binary: the peak is the process's.
 #[test]
@@ -10,11 +12,7 @@ fn the_default_model_stays_within_its_file_its_keys_and_150_mb() {
         println!("SKIPPED: this system does not say how much memory a process has had");
         return;
     };
-    let models = std::env::var_os("REPRISE_MODELS").map_or_else(
-        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/reprise/models"),
-        PathBuf::from,
-    );
-    let path = models.join("SmolLM2-135M-Instruct.Q4_1.gguf");
+    let path = models().join("SmolLM2-135M-Instruct.Q4_1.gguf");
     assert!(
         path.is_file(),
         "{} is missing; models/fetch brings it",

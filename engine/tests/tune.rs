@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::tiny;
+use common::{models, tiny};
 use reprise_engine::load::Loaded;
 use reprise_engine::profile::Source;
 use reprise_engine::tune::store::{self, Stored};
@@ -146,14 +146,7 @@ fn an_idle_engine_tunes_a_new_model_and_answers_meanwhile() {
 
 #[test]
 fn the_default_model_comes_with_a_profile_that_fits_it() {
-    let models = std::env::var_os("REPRISE_MODELS").map_or_else(
-        || {
-            std::path::PathBuf::from(std::env::var_os("HOME").unwrap_or_default())
-                .join(".cache/reprise/models")
-        },
-        std::path::PathBuf::from,
-    );
-    let loaded = Loaded::load(&models.join("SmolLM2-135M-Instruct.Q4_1.gguf"), &options()).unwrap();
+    let loaded = Loaded::load(&models().join("SmolLM2-135M-Instruct.Q4_1.gguf"), &options()).unwrap();
     assert_eq!(loaded.source, Source::Shipped);
     let half: usize = loaded
         .layouts

@@ -5,6 +5,7 @@
 //! page `p / 256`.
 
 use crate::PAGE_TOKENS;
+use crate::pool::{PagePool, PoolError};
 use reprise_kernels::attention::TILE_KEYS;
 use reprise_kernels::kv::KvFormat;
 
@@ -46,6 +47,20 @@ impl LayerLayout {
     pub fn token_bytes(&self) -> usize {
         let LayerShape { kv_heads, head_dim } = self.shape;
         kv_heads * (self.keys.vector_bytes(head_dim) + self.values.vector_bytes(head_dim))
+    }
+
+    /// Bytes of one position over all layers.
+    pub fn token_bytes_of(layouts: &[LayerLayout]) -> usize {
+        layouts.iter().map(LayerLayout::token_bytes).sum()
+    }
+
+    /// A pool of `pages` pages for layers laid out like this.
+    ///
+    /// # Errors
+    /// When the system has no room for it.
+    pub fn pool(layouts: &[LayerLayout], pages: usize) -> Result<PagePool, PoolError> {
+        let page_bytes: Vec<usize> = layouts.iter().map(LayerLayout::page_bytes).collect();
+        PagePool::new(&page_bytes, pages)
     }
 
     /// Bytes of a page.

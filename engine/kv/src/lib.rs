@@ -6,14 +6,12 @@
 //! ```
 //! use reprise_kernels::isa::Isa;
 //! use reprise_kernels::kv::KvFormat;
-//! use reprise_kv::pool::PagePool;
 //! use reprise_kv::{KvLanes, KvProfile, LayerLayout, LayerShape};
 //!
 //! // One layer of two key heads, in four bits.
 //! let shapes = [LayerShape { kv_heads: 2, head_dim: 64 }];
 //! let layouts = KvProfile::uniform(&shapes, KvFormat::Tq4, KvFormat::Tq4).layouts(&shapes)?;
-//! let page_bytes: Vec<usize> = layouts.iter().map(LayerLayout::page_bytes).collect();
-//! let pool = PagePool::new(&page_bytes, 4)?;
+//! let pool = LayerLayout::pool(&layouts, 4)?;
 //!
 //! let mut sequences = [pool.sequence()];
 //! sequences[0].prepare(300, None)?;

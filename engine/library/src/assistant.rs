@@ -169,7 +169,7 @@ impl Writer {
     }
 
     /// These options, with the texts that end an answer of this model.
-    fn with_stops(&self, mut options: GenerateOptions) -> GenerateOptions {
+    pub fn with_stops(&self, mut options: GenerateOptions) -> GenerateOptions {
         options.stop.extend_from_slice(self.template.stop_strings());
         options
     }

@@ -11,7 +11,7 @@ mod trial;
 
 use crate::api::{EngineError, TokenId};
 use crate::backend::{Backend, GraphCall, GraphKind, Outputs, Stretch};
-use reprise_kv::pool::{PagePool, Sequence};
+use reprise_kv::pool::Sequence;
 use reprise_kv::{KvFormat, KvLanes, KvProfile, LayerLayout, LayerShape, PAGE_TOKENS};
 use reprise_model::tokenizer::Tokenizer;
 use statistics::LayerStatistics;
@@ -170,13 +170,12 @@ impl Tuner {
         backend.set_profile(&self.half)?;
         // Only this call's tokens are gathered: others may use the backend between steps.
         let before = backend.swap_statistics(self.statistics.take().or_else(|| Some(Vec::new())));
-        let call_tokens = tokens[start..end].to_vec();
         let result = run(
             backend,
             &self.layouts,
             &mut self.sequences,
             GraphKind::Prefill,
-            &call_tokens,
+            &tokens[start..end],
             start,
         );
         self.statistics = backend.swap_statistics(before);
@@ -280,8 +279,7 @@ impl Tuner {
 }
 
 fn scratch(layouts: &[LayerLayout]) -> Result<Sequence, EngineError> {
-    let page_bytes: Vec<usize> = layouts.iter().map(LayerLayout::page_bytes).collect();
-    Ok(PagePool::new(&page_bytes, WINDOW_TOKENS.div_ceil(PAGE_TOKENS))?.sequence())
+    Ok(LayerLayout::pool(layouts, WINDOW_TOKENS.div_ceil(PAGE_TOKENS))?.sequence())
 }
 
 fn run(

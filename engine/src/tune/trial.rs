@@ -5,7 +5,7 @@ use super::quality::Quality;
 use super::texts::{TEST, WINDOW_TOKENS};
 use crate::api::{EngineError, TokenId};
 use crate::backend::{Backend, GraphCall, GraphKind, Outputs, Stretch};
-use reprise_kv::pool::{PagePool, Sequence};
+use reprise_kv::pool::Sequence;
 use reprise_kv::{KvFormat, KvLanes, KvProfile, LayerLayout, LayerShape, PAGE_TOKENS};
 use reprise_model::tokenizer::Tokenizer;
 
@@ -25,8 +25,7 @@ struct Run {
 impl Run {
     fn new(shapes: &[LayerShape], profile: KvProfile) -> Result<Run, EngineError> {
         let layouts = profile.layouts(shapes)?;
-        let page_bytes: Vec<usize> = layouts.iter().map(LayerLayout::page_bytes).collect();
-        let pool = PagePool::new(&page_bytes, WINDOW_TOKENS.div_ceil(PAGE_TOKENS))?;
+        let pool = LayerLayout::pool(&layouts, WINDOW_TOKENS.div_ceil(PAGE_TOKENS))?;
         Ok(Run {
             profile,
             layouts,
@@ -121,7 +120,7 @@ impl Trial {
             let verdict = Verdict {
                 name: name.clone(),
                 profile: profile.clone(),
-                token_bytes: run.layouts.iter().map(LayerLayout::token_bytes).sum(),
+                token_bytes: LayerLayout::token_bytes_of(&run.layouts),
                 texts: TEST.iter().map(|text| (text.kind, Quality::default())).collect(),
                 is_hopeless: false,
             };

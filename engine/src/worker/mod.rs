@@ -70,10 +70,11 @@ pub struct Worker {
     drafter: Option<Box<dyn Drafter>>,
     speculation: &'static str,
     payoff: Payoff,
-    /// Tokens of the next prefill call that runs alone, and tokens a second the last ones made.
+    /// Tokens of the next prefill call that runs alone.
     call_tokens: usize,
     /// Tokens of the next one that runs while others answer.
     mixed_tokens: usize,
+    /// Tokens a second that the last prefill call made.
     prefill_rate: Option<f64>,
     next_id: u64,
     totals: Totals,
@@ -800,8 +801,18 @@ impl Worker {
         Some((lane, sequence))
     }
 
+    /// Keeps what a lane had computed, unless it was scratch, and gives back what it was promised.
+    fn leave_behind(&mut self, lane: Lane, mut sequence: Sequence) -> Request {
+        let Lane { request, tokens, .. } = lane;
+        sequence.cancel();
+        if !request.options.scratch {
+            self.kept.keep(tokens, sequence, request.options.owner.clone());
+        }
+        request
+    }
+
     fn finish(&mut self, slot: usize, stop: StopReason) {
-        let Some((mut lane, mut sequence)) = self.leave(slot) else {
+        let Some((mut lane, sequence)) = self.leave(slot) else {
             return;
         };
         let answer = lane.finish(stop);
@@ -809,17 +820,7 @@ impl Worker {
         self.totals.prompt_tokens += answer.prompt_tokens as u64;
         self.totals.reused_tokens += answer.reused_tokens as u64;
         self.totals.answer_tokens += answer.answer_tokens as u64;
-        let Lane {
-            request,
-            tokens,
-            reservation,
-            ..
-        } = lane;
-        drop(reservation);
-        sequence.cancel();
-        if !request.options.scratch {
-            self.kept.keep(tokens, sequence, request.options.owner.clone());
-        }
+        let request = self.leave_behind(lane, sequence);
         if self.residency == Residency::Lean {
             self.leases.sweep(&mut *self.backend);
         }
@@ -828,22 +829,17 @@ impl Worker {
 
     /// Ends a lane with an error; what it had computed is kept.
     fn fail(&mut self, slot: usize, error: EngineError) {
-        let Some((lane, mut sequence)) = self.leave(slot) else {
+        let Some((lane, sequence)) = self.leave(slot) else {
             return;
         };
         self.totals.requests += 1;
-        sequence.cancel();
-        let Lane { request, tokens, .. } = lane;
-        if !request.options.scratch {
-            self.kept.keep(tokens, sequence, request.options.owner.clone());
-        }
+        let request = self.leave_behind(lane, sequence);
         (request.on_end)(Err(error));
     }
 
     fn fail_all(&mut self, slots: &[usize], error: &BackendError) {
         let reason = error.to_string();
         for &slot in slots {
-            self.sequences[slot].cancel();
             self.fail(
                 slot,
                 EngineError::Failed {

@@ -2,6 +2,7 @@
 
 use super::{Kept, Policy, Scheduler, Worker};
 use crate::api::{EngineError, KvChoice, LoadOptions};
+use crate::budget::Budget;
 use crate::guard::Pressure;
 use crate::load::Loaded;
 use crate::profile::Source;
@@ -9,7 +10,6 @@ use crate::snapshot::TuningView;
 use crate::tune::store::{self, Stored};
 use crate::tune::{Tuned, Tuner};
 use reprise_kv::LayerLayout;
-use reprise_kv::pool::PagePool;
 use std::path::PathBuf;
 
 /// A tuning in the background.
@@ -91,9 +91,8 @@ impl Worker {
         debug_assert!(!self.is_busy());
         let shapes: Vec<_> = self.layouts.iter().map(|layout| layout.shape).collect();
         let layouts = tuned.profile.layouts(&shapes)?;
-        let page_bytes: Vec<usize> = layouts.iter().map(LayerLayout::page_bytes).collect();
-        let pages = (self.info.kv_budget_bytes / page_bytes.iter().sum::<usize>().max(1) as u64) as usize;
-        let pool = PagePool::new(&page_bytes, pages)?;
+        let pages = Budget::pages_of(&layouts, self.info.kv_budget_bytes);
+        let pool = LayerLayout::pool(&layouts, pages)?;
         self.backend.set_profile(&tuned.profile)?;
         self.kept = Kept::default();
         self.sequences = self.sequences.iter().map(|_| pool.sequence()).collect();
@@ -101,7 +100,7 @@ impl Worker {
         self.scheduler = Scheduler::new(policy, pages);
         self.pool = pool;
         self.info.kv_format = tuned.profile.name();
-        self.info.kv_token_bytes = layouts.iter().map(LayerLayout::token_bytes).sum();
+        self.info.kv_token_bytes = LayerLayout::token_bytes_of(&layouts);
         self.work.kv_bytes_per_token = self.info.kv_token_bytes as f64;
         self.layouts = layouts;
         self.profile = tuned.profile.clone();

@@ -18,6 +18,14 @@ pub fn tiny(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Where real models are.
+pub fn models() -> PathBuf {
+    std::env::var_os("REPRISE_MODELS").map_or_else(
+        || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".cache/reprise/models"),
+        PathBuf::from,
+    )
+}
+
 /// Half precision, as the golden logits were made with.
 pub fn half(shapes: &[LayerShape]) -> KvProfile {
     KvProfile::uniform(shapes, KvFormat::F16, KvFormat::F16)
@@ -44,8 +52,7 @@ impl Model {
         let shapes = CpuBackend::kv_shape(&arch);
         let profile = profile(&shapes);
         let layouts = profile.layouts(&shapes).unwrap();
-        let page_bytes: Vec<usize> = layouts.iter().map(LayerLayout::page_bytes).collect();
-        let pool = PagePool::new(&page_bytes, 4 * window.div_ceil(256) + 4).unwrap();
+        let pool = LayerLayout::pool(&layouts, 4 * window.div_ceil(256) + 4).unwrap();
         let vocabulary = arch.vocabulary;
         let sequences = (0..4).map(|_| pool.sequence()).collect();
         let backend = Box::new(CpuBackend::load(gguf, arch, threads, window, &profile).unwrap());

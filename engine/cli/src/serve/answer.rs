@@ -172,21 +172,22 @@ fn prepare(server: &Server, body: &Bytes) -> Result<Prepared, ApiError> {
     let request = ChatRequest::parse(body)?;
     check_model(server, request.model.as_deref())?;
     server.check_length(&request.messages)?;
-    let prompt = server.assistant.writer().prompt(&request.messages)?;
+    let writer = server.assistant.writer();
+    let prompt = writer.prompt(&request.messages)?;
     let owner = match &request.user {
         Some(user) => format!("server: {user}"),
         None => "server".to_owned(),
     };
     let limit = request.max_tokens.or(server.limits.answer_tokens);
-    let options = GenerateOptions {
+    let options = writer.with_stops(GenerateOptions {
         sampling: request.sampling,
-        max_tokens: limit.unwrap_or(server.assistant.writer().info().context_tokens),
-        stop: server.with_stops(request.stop),
+        max_tokens: limit.unwrap_or(writer.info().context_tokens),
+        stop: request.stop,
         // Who names no limit wants an answer, and not the same words until the window is full.
         stop_when_repeating: request.max_tokens.is_none(),
         scratch: false,
         owner,
-    };
+    });
     Ok(Prepared {
         prompt,
         options,

@@ -8,7 +8,6 @@ use reprise_engine::TokenId;
 use reprise_engine::snapshot::{PhaseView, Snapshot};
 use reprise_engine::worker::LANES;
 use reprise_library::assistant::{Assistant, Message};
-use reprise_model::template::ChatTemplate;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::error::ApiError;
@@ -37,8 +36,6 @@ pub struct Server {
     pub gate: Gate,
     pub limits: Limits,
     pub meters: Arc<Meters>,
-    /// Texts that end an answer of this model.
-    stops: Vec<String>,
     /// Bytes of the model's longest token.
     longest_token_bytes: usize,
     /// A place for each lane, and for each request that may wait for one.
@@ -56,13 +53,10 @@ impl Server {
         limits: Limits,
         stopping: watch::Receiver<bool>,
     ) -> Server {
-        let engine = assistant.engine();
-        let tokenizer = engine.tokenizer();
-        let template = ChatTemplate::from_gguf(engine.gguf(), tokenizer);
+        let tokenizer = assistant.engine().tokenizer();
         let ids = 0..TokenId::try_from(tokenizer.vocab_size()).unwrap_or(TokenId::MAX);
         let longest = ids.filter_map(|id| tokenizer.token_text(id)).map(str::len).max();
         Server {
-            stops: template.stop_strings().to_vec(),
             longest_token_bytes: longest.unwrap_or(1).max(1),
             assistant,
             model,
@@ -73,12 +67,6 @@ impl Server {
             places: Arc::new(Semaphore::new(LANES + limits.waiting)),
             stopping,
         }
-    }
-
-    /// The client's stop texts and the model's own.
-    pub fn with_stops(&self, mut asked: Vec<String>) -> Vec<String> {
-        asked.extend_from_slice(&self.stops);
-        asked
     }
 
     /// Refuses messages that no window holds, before time is spent on their tokens.
