@@ -72,12 +72,14 @@ pub struct Writer {
 }
 
 impl Writer {
-    fn new(engine: &Engine) -> Result<Writer, EngineError> {
+    fn new(engine: &Engine) -> Writer {
         let tokenizer = engine.shared_tokenizer();
         let mut info = engine.info().clone();
         // A chat has no use for a window that the KV memory cannot hold.
-        let pool = engine.with_worker(|worker| worker.snapshot().pool)?;
-        info.context_tokens = info.context_tokens.min(pool.pages * pool.page_tokens);
+        let held_tokens = info.kv_budget_bytes / info.kv_token_bytes as u64;
+        info.context_tokens = info
+            .context_tokens
+            .min(usize::try_from(held_tokens).unwrap_or(usize::MAX));
         let mut writer = Writer {
             info,
             template: ChatTemplate::from_gguf(engine.gguf(), &tokenizer),
@@ -102,7 +104,7 @@ impl Writer {
             let whole = writer.prompt(&messages).map_or(0, |tokens| tokens.len());
             whole.saturating_sub(texts + writer.tokens_around)
         });
-        Ok(writer)
+        writer
     }
 
     /// Facts about the model; its window is no wider than the KV memory.
@@ -221,7 +223,7 @@ impl Assistant {
         }
         let engine = Engine::load(path, &options)?;
         Ok(Assistant {
-            writer: Arc::new(Writer::new(&engine)?),
+            writer: Arc::new(Writer::new(&engine)),
             engine,
             reading_rate: Mutex::new(None),
         })

@@ -489,11 +489,17 @@ impl Step<'_> {
         let most = blocks.iter().map(|block| seen(block).len()).max().unwrap_or(0);
         for begin in (0..most).step_by(round) {
             let width = round.min(most - begin);
-            self.pool.run(pieces * width, &|thread, item| {
-                let (piece, part) = (item / width, begin + item % width);
+            // Queries are made ready once an item: an item takes as many segments as leave every thread its share.
+            let runs = (self.pool.threads() * ITEMS_PER_THREAD)
+                .div_ceil(pieces)
+                .min(width);
+            let run = width.div_ceil(runs);
+            self.pool.run(pieces * runs, &|thread, item| {
+                let (piece, first) = (item / runs, item % runs * run);
                 let (block, kv_head) = (&blocks[piece / kv_heads], piece % kv_heads);
                 let segments = seen(block);
-                if part >= segments.len() {
+                let parts = first..(first + run).min(width).min(segments.len().saturating_sub(begin));
+                if parts.is_empty() {
                     return;
                 }
                 let head = place.head(table, kv, kv_head);
@@ -501,10 +507,12 @@ impl Step<'_> {
                 let at = &mut *at;
                 queries.load(isa, &head, block, kv_head, at);
                 let keys = kv.layer(place.index, block.sequence).head(kv_head);
-                at.scratch
-                    .run_segment(isa, &head, &at.positions, &keys, segments.start + part);
-                at.scratch
-                    .copy_segment(at.positions.len(), dim, &mut own(&slots[item]));
+                for part in parts {
+                    let segment = segments.start + begin + part;
+                    at.scratch.run_segment(isa, &head, &at.positions, &keys, segment);
+                    let mut slot = own(&slots[piece * width + part]);
+                    at.scratch.copy_segment(at.positions.len(), dim, &mut slot);
+                }
             });
             for piece in 0..pieces {
                 let block = &blocks[piece / kv_heads];

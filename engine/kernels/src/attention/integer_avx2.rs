@@ -39,6 +39,22 @@ fn look_up((low, high): (__m256i, __m256i), index: __m256i) -> (__m256i, __m256i
     (_mm256_unpacklo_epi8(l, h), _mm256_unpackhi_epi8(l, h))
 }
 
+/// Stores codes of two rows of 32 side by side: one of the first, one of the second, and so on.
+///
+/// # Safety
+/// AVX2; 64 codes can be written at `to`.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn store_pairs(to: *mut i16, first: (__m256i, __m256i), second: (__m256i, __m256i)) {
+    // SAFETY: four times sixteen codes.
+    unsafe {
+        _mm256_storeu_si256(to.cast(), _mm256_unpacklo_epi16(first.0, second.0));
+        _mm256_storeu_si256(to.add(16).cast(), _mm256_unpackhi_epi16(first.0, second.0));
+        _mm256_storeu_si256(to.add(32).cast(), _mm256_unpacklo_epi16(first.1, second.1));
+        _mm256_storeu_si256(to.add(48).cast(), _mm256_unpackhi_epi16(first.1, second.1));
+    }
+}
+
 /// # Safety
 /// AVX2; lengths as `super::expand_keys` checks them.
 #[target_feature(enable = "avx2")]
@@ -51,12 +67,11 @@ pub(super) unsafe fn expand_keys_tq4(book: &Codebook, tile: &[u8], dim: usize, c
             let bytes = _mm256_loadu_si256(tile.as_ptr().add(block * 32).cast());
             let even = _mm256_and_si256(bytes, mask);
             let odd = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), mask);
-            let ((e0, e1), (o0, o1)) = (look_up(tables, even), look_up(tables, odd));
-            let to = codes.as_mut_ptr().add(block * 64);
-            _mm256_storeu_si256(to.cast(), _mm256_unpacklo_epi16(e0, o0));
-            _mm256_storeu_si256(to.add(16).cast(), _mm256_unpackhi_epi16(e0, o0));
-            _mm256_storeu_si256(to.add(32).cast(), _mm256_unpacklo_epi16(e1, o1));
-            _mm256_storeu_si256(to.add(48).cast(), _mm256_unpackhi_epi16(e1, o1));
+            store_pairs(
+                codes.as_mut_ptr().add(block * 64),
+                look_up(tables, even),
+                look_up(tables, odd),
+            );
         }
     }
 }
@@ -96,13 +111,9 @@ pub(super) unsafe fn expand_values_tq4(
                     let both = _mm256_broadcastsi128_si256(_mm_loadu_si128(from.cast()));
                     _mm256_and_si256(_mm256_srlv_epi64(both, shift), mask)
                 };
-                let (a0, a1) = look_up(tables, index(2 * pair));
-                let (b0, b1) = look_up(tables, index(2 * pair + 1));
                 let to = codes.as_mut_ptr().add(pair * 2 * dim + block * 64);
-                _mm256_storeu_si256(to.cast(), _mm256_unpacklo_epi16(a0, b0));
-                _mm256_storeu_si256(to.add(16).cast(), _mm256_unpackhi_epi16(a0, b0));
-                _mm256_storeu_si256(to.add(32).cast(), _mm256_unpacklo_epi16(a1, b1));
-                _mm256_storeu_si256(to.add(48).cast(), _mm256_unpackhi_epi16(a1, b1));
+                let (first, second) = (index(2 * pair), index(2 * pair + 1));
+                store_pairs(to, look_up(tables, first), look_up(tables, second));
             }
         }
     }

@@ -95,6 +95,8 @@ pub struct AttentionScratch {
     capacity_dim: usize,
     /// For float keys, `[group][dimension][6]`.
     queries: Buffer<f32>,
+    /// A query on its way to the space in which keys are stored.
+    stored: Buffer<f32>,
     /// For integer keys, `[row][dimension]`, and what a unit is worth.
     query_codes: Buffer<i16>,
     query_units: Buffer<f32>,
@@ -195,6 +197,7 @@ impl AttentionScratch {
             rows,
             capacity_dim: dim,
             queries: Buffer::zeroed(rows * dim),
+            stored: Buffer::zeroed(dim),
             query_codes: Buffer::zeroed(rows * dim),
             query_units: Buffer::zeroed(rows),
             coefficients: Buffer::zeroed(rows * dim),
@@ -229,7 +232,7 @@ impl AttentionScratch {
     pub fn set_query(&mut self, isa: Isa, head: &Head<'_>, row: usize, query: &[f32]) {
         let dim = head.dim;
         assert!(dim.is_multiple_of(16) && dim > 0 && dim <= self.capacity_dim && query.len() == dim);
-        assert!(row < self.rows && dim <= MOST_DIM);
+        assert!(row < self.rows);
         let (group, column) = (row / ROWS, row % ROWS);
         if head.keys == KvFormat::F16 {
             let group = &mut self.queries[group * ROWS * dim..][..ROWS * dim];
@@ -238,8 +241,7 @@ impl AttentionScratch {
             }
             return;
         }
-        let mut stored = [0.0; MOST_DIM];
-        let stored = &mut stored[..dim];
+        let stored = &mut self.stored[..dim];
         stored.copy_from_slice(query);
         if let Some(residual) = &head.residual {
             let group = &mut self.coefficients[group * ROWS * dim..][..ROWS * dim];
@@ -438,9 +440,6 @@ impl AttentionScratch {
         head.finish(isa, &self.total, row, out);
     }
 }
-
-/// Values in the largest vector.
-const MOST_DIM: usize = 1_024;
 
 impl KeyTile {
     fn load(&mut self, isa: Isa, head: &Head<'_>, tile: &[u8], count: usize) {
