@@ -173,3 +173,46 @@ fn the_live_view_draws_and_gives_the_terminal_back() {
         "{shown}"
     );
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_live_view_ends_with_its_terminal() {
+    use std::process::{Command, Stdio};
+
+    let home = folder();
+    let number = home.path().join("pid");
+    // Whoever ignores the hang-up has only the end of the input to go by.
+    let command = format!(
+        "trap '' HUP; echo $$ >'{}'; exec {} top",
+        number.display(),
+        env!("CARGO_BIN_EXE_reprise")
+    );
+    let view = Command::new("script")
+        .args(["--quiet", "--command", &command, "/dev/null"])
+        .env("REPRISE_HOME", home.path())
+        .env("TERM", "xterm-256color")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn();
+    let Ok(mut terminal) = view else {
+        eprintln!("skipped: there is no script(1) here to give a terminal");
+        return;
+    };
+    let begin = Instant::now();
+    let wait = |what: &str, is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            assert!(begin.elapsed() < PATIENCE, "{what}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let process = || {
+        let number = std::fs::read_to_string(&number).unwrap_or_default();
+        std::fs::read_to_string(format!("/proc/{}/cmdline", number.trim())).unwrap_or_default()
+    };
+    wait("the view did not start", &|| process().ends_with("top\0"));
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    wait("the view outlived its terminal", &|| {
+        !process().ends_with("top\0")
+    });
+}

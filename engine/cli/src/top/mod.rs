@@ -142,6 +142,7 @@ fn live(pid: Option<u32>) -> Outcome {
         }
     }
     let mut screen = Screen::open().map_err(cannot)?;
+    screen::leave_with_terminal().map_err(cannot)?;
     loop {
         let room = screen.room().map_err(cannot)?;
         let styled = wants_colour();

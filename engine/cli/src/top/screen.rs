@@ -12,6 +12,38 @@ use crossterm::{execute, queue};
 
 use super::picture::Room;
 
+/// Ends the program when its terminal is gone, which is also the end of whatever reads keys from it: crossterm takes the
+/// end of a terminal's input for nothing yet, and asks for ever.
+#[cfg(unix)]
+pub fn leave_with_terminal() -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let watch = || {
+        let input = io::stdin();
+        loop {
+            std::thread::sleep(LOOK);
+            let mut watched = [PollFd::new(&input, PollFlags::empty())];
+            let now = Timespec::default();
+            if poll(&mut watched, Some(&now)).is_ok() && watched[0].revents().contains(PollFlags::HUP) {
+                std::process::exit(0);
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("terminal".into())
+        .spawn(watch)
+        .map(|_| ())
+}
+
+/// Elsewhere a closed console ends its programs.
+#[cfg(not(unix))]
+pub fn leave_with_terminal() -> io::Result<()> {
+    Ok(())
+}
+
+/// How often the terminal is looked at.
+#[cfg(unix)]
+const LOOK: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// The screen; leaving it out of sight gives the terminal back as it was.
 pub struct Screen {
     /// What stands there, line by line.
