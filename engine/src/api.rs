@@ -1,4 +1,5 @@
 //! What the engine offers its callers.
+use crate::units::megabytes;
 use reprise_kv::{KvFormat, KvProfile};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -179,8 +180,8 @@ pub enum Event<'a> {
         total_tokens: usize,
         /// Tokens whose KV was already there.
         reused_tokens: usize,
-        /// Time since the request began.
-        elapsed: Duration,
+        /// Time since reading began; what the request waited for a lane is not part of it.
+        reading_time: Duration,
     },
     /// The next piece of the answer, whole characters only.
     Text(&'a str),
@@ -199,6 +200,8 @@ pub struct Answer {
     pub reused_tokens: usize,
     /// Tokens generated.
     pub answer_tokens: usize,
+    /// Time until it had a lane; part of the next.
+    pub waiting_time: Duration,
     /// Time to first token.
     pub time_to_first_token: Duration,
     /// Time from the first token to the last.
@@ -255,8 +258,10 @@ pub enum EngineError {
     Pool(#[from] reprise_kv::pool::PoolError),
     /// The KV memory is too small for a useful window.
     #[error(
-        "a KV memory of {budget_bytes} bytes holds {tokens} tokens, and a window of {least} takes {needed_bytes} bytes; \
-         give it more (--kv-budget, or Settings)"
+        "a KV memory of {} holds {tokens} tokens, and a window of {least} takes {}; give it more (--kv-budget, or \
+         Settings)",
+        megabytes(*budget_bytes),
+        megabytes(*needed_bytes)
     )]
     BudgetTooSmall {
         budget_bytes: u64,
@@ -266,9 +271,11 @@ pub enum EngineError {
     },
     /// The request does not fit the KV memory, however long it waits.
     #[error(
-        "this request needs {needed_bytes} bytes of KV memory (a prompt of {prompt_tokens} tokens and up to \
-         {output_tokens} of answer), and {total_bytes} is all there is; shorten it, or give the KV memory more \
-         (--kv-budget, or Settings)"
+        "this request needs {} of KV memory (a prompt of {prompt_tokens} tokens and up to {output_tokens} of answer), \
+         and {} is all there is; shorten it, let the answer be shorter (--max-tokens), or give the KV memory more \
+         (--kv-budget, or Settings)",
+        megabytes(*needed_bytes),
+        megabytes(*total_bytes)
     )]
     DoesNotFit {
         prompt_tokens: usize,

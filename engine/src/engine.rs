@@ -173,8 +173,8 @@ impl Engine {
                         done_tokens,
                         total_tokens,
                         reused_tokens,
-                        elapsed,
-                    } => News::Prefill(done_tokens, total_tokens, reused_tokens, elapsed),
+                        reading_time,
+                    } => News::Prefill(done_tokens, total_tokens, reused_tokens, reading_time),
                     Event::Text(text) => News::Text(text.to_owned()),
                 };
                 let _ = sender.send(news);
@@ -185,12 +185,12 @@ impl Engine {
         });
         while let Ok(news) = receiver.recv() {
             match news {
-                News::Prefill(done_tokens, total_tokens, reused_tokens, elapsed) => {
+                News::Prefill(done_tokens, total_tokens, reused_tokens, reading_time) => {
                     on_event(Event::Prefill {
                         done_tokens,
                         total_tokens,
                         reused_tokens,
-                        elapsed,
+                        reading_time,
                     });
                 }
                 News::Text(text) => on_event(Event::Text(&text)),

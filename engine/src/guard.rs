@@ -4,6 +4,7 @@
 //! Figures come from the system through `sysinfo`; stalls for memory (PSI) only Linux tells. Where a figure is missing,
 //! the guard does without it and the snapshot says so.
 
+use crate::units::megabytes;
 use std::time::{Duration, Instant};
 use sysinfo::{MemoryRefreshKind, ProcessRefreshKind, ProcessesToUpdate, RefreshKind, System};
 
@@ -136,17 +137,25 @@ impl Guard {
         let least_free = (total_bytes as f64 * LEAST_FREE_SHARE) as u64;
         if taken > limit_bytes {
             return Pressure::Short(format!(
-                "the request would bring this program to {} of memory, and its limit is {}",
+                "this would bring the program to {} of memory, and its limit is {}",
                 megabytes(taken),
                 megabytes(limit_bytes)
             ));
         }
         if total_bytes > 0 && available_bytes < least_free.saturating_add(wanted) {
-            return Pressure::Short(format!(
-                "the machine has {} free, and the request takes {}",
-                megabytes(available_bytes),
-                megabytes(wanted)
-            ));
+            return Pressure::Short(match wanted {
+                0 => format!(
+                    "the machine has {} free, and {} stay free for other programs",
+                    megabytes(available_bytes),
+                    megabytes(least_free)
+                ),
+                _ => format!(
+                    "the machine has {} free, {} stay free for other programs, and this takes {}",
+                    megabytes(available_bytes),
+                    megabytes(least_free),
+                    megabytes(wanted)
+                ),
+            });
         }
         if stalled >= SHORT_STALL {
             return Pressure::Short(format!(
@@ -158,10 +167,6 @@ impl Guard {
             || stalled >= TIGHT_STALL;
         if tight { Pressure::Tight } else { Pressure::None }
     }
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 /// Percent of the last ten seconds in which some task waited for memory.

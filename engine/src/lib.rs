@@ -35,6 +35,7 @@ mod sampling;
 pub mod snapshot;
 mod stop;
 pub mod tune;
+mod units;
 pub mod worker;
 
 pub use api::*;

@@ -137,7 +137,7 @@ pub struct ModelArguments {
     #[arg(short, long, value_name = "MODEL")]
     pub model: Option<String>,
     /// The window in tokens: prompt and answer together [default: the model's own, at most 8192]
-    #[arg(long, value_name = "N", value_parser = at_least::<16>)]
+    #[arg(long, value_name = "N", value_parser = at_least::<64>, allow_negative_numbers = true)]
     pub context: Option<usize>,
     /// Compute threads [default: the machine's physical cores]
     #[arg(long, value_name = "N", value_parser = threads)]
@@ -264,13 +264,16 @@ pub fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-/// A number of bytes with an optional unit (thousands).
+/// A number of bytes with an optional unit: thousands, or powers of 1,024 where the unit says so (MiB).
 pub fn bytes(text: &str) -> Result<u64, String> {
     let needed = || "a size such as 500M or 2G is needed".to_owned();
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor: f64 = match text[digits.len()..].to_ascii_uppercase().as_str() {
+    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 1.0,
+        "KIB" => 1024.0,
+        "MIB" => 1024.0 * 1024.0,
+        "GIB" => 1024.0 * 1024.0 * 1024.0,
         "K" | "KB" => 1e3,
         "M" | "MB" => 1e6,
         "G" | "GB" => 1e9,
@@ -278,7 +281,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(needed()),
     };
     match digits.parse::<f64>() {
-        Ok(number) if number.is_finite() && number > 0.0 => Ok((number * factor) as u64),
+        Ok(number) if number > 0.0 && number * factor < u64::MAX as f64 => Ok((number * factor) as u64),
         _ => Err(needed()),
     }
 }
@@ -295,10 +298,10 @@ pub fn kv_choice(text: &str) -> Result<KvChoice, String> {
         return Ok(KvChoice::Profile);
     }
     let (keys, values) = text.split_once('/').unwrap_or((text, text));
-    Ok(KvChoice::Uniform {
-        keys: kv_format(keys)?,
-        values: kv_format(values)?,
-    })
+    match (kv_format(keys), kv_format(values)) {
+        (Ok(keys), Ok(values)) => Ok(KvChoice::Uniform { keys, values }),
+        _ => Err("choose profile, f16, q8, tq4, or keys/values such as q8/tq4".into()),
+    }
 }
 
 fn speculation(text: &str) -> Result<Speculation, String> {
@@ -365,6 +368,8 @@ mod tests {
         assert_eq!(bytes("500M"), Ok(500_000_000));
         assert_eq!(bytes("1.5gb"), Ok(1_500_000_000));
         assert_eq!(bytes("4096"), Ok(4_096));
+        assert_eq!(bytes("1.5MiB"), Ok(1_572_864));
+        assert!(bytes("99999999999T").is_err() && bytes("inf").is_err());
         assert!(bytes("").is_err() && bytes("-1G").is_err() && bytes("3X").is_err() && bytes("G").is_err());
     }
 

@@ -1,4 +1,5 @@
 //! Ctrl-C: while an answer is being made it stops the answer; a second one, or one at any other time, ends the program.
+//! So does a request to end, or the end of the terminal, at any time.
 
 use std::process;
 use std::sync::Arc;
@@ -11,9 +12,44 @@ use crate::failure::{Failure, Outcome};
 /// The exit code of a program ended by Ctrl-C.
 pub const INTERRUPTED: i32 = 130;
 
+/// What a program is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Ctrl-C.
+    Interrupt,
+    /// To end; with the exit code that says so.
+    End(i32),
+}
+
 /// Takes over Ctrl-C and requests to end; once in a program.
-pub fn on_stop(react: impl FnMut() + Send + 'static) -> Outcome {
-    ctrlc::set_handler(react).map_err(|error| Failure::message(format!("cannot listen for Ctrl-C: {error}")))
+#[cfg(unix)]
+pub fn on_stop(mut react: impl FnMut(Stop) + Send + 'static) -> Outcome {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    let cannot = |error: std::io::Error| Failure::message(format!("cannot listen for Ctrl-C: {error}"));
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(cannot)?;
+    let listen = move || {
+        for signal in signals.forever() {
+            react(match signal {
+                SIGINT => Stop::Interrupt,
+                // As a shell would say it.
+                other => Stop::End(128 + other),
+            });
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(listen)
+        .map(|_| ())
+        .map_err(cannot)
+}
+
+/// Takes over Ctrl-C and the closing of the console; once in a program. Which of them it was is not told here.
+#[cfg(not(unix))]
+pub fn on_stop(mut react: impl FnMut(Stop) + Send + 'static) -> Outcome {
+    ctrlc::set_handler(move || react(Stop::Interrupt))
+        .map_err(|error| Failure::message(format!("cannot listen for Ctrl-C: {error}")))
 }
 
 /// The program's one reaction to Ctrl-C.
@@ -31,7 +67,10 @@ impl Interrupts {
             answering: Arc::default(),
         };
         let seen = interrupts.clone();
-        on_stop(move || {
+        on_stop(move |stop| {
+            if let Stop::End(code) = stop {
+                process::exit(code);
+            }
             if !seen.answering.load(Ordering::SeqCst) || seen.cancel.is_cancelled() {
                 process::exit(INTERRUPTED);
             }

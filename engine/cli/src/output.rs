@@ -45,6 +45,38 @@ pub fn note(text: &str) {
     };
 }
 
+/// A line on the terminal about work in progress, written over and over; gone when dropped. Off a terminal, and in
+/// quiet, nothing is shown.
+pub struct StatusLine {
+    is_shown: bool,
+}
+
+impl StatusLine {
+    pub fn new(quiet: bool) -> StatusLine {
+        StatusLine {
+            is_shown: !quiet && io::stderr().is_terminal(),
+        }
+    }
+
+    pub fn show(&self, text: &str) {
+        self.write(&format!("\r\x1b[2K\x1b[2m{text}\x1b[0m"));
+    }
+
+    fn write(&self, text: &str) {
+        if self.is_shown {
+            let mut error = io::stderr();
+            // A closed standard error leaves nobody to tell.
+            let _ = error.write_all(text.as_bytes()).and_then(|()| error.flush());
+        }
+    }
+}
+
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        self.write("\r\x1b[2K");
+    }
+}
+
 /// Shows one request as it runs.
 pub struct Display {
     progress: Progress,
@@ -69,10 +101,10 @@ impl Display {
                 done_tokens,
                 total_tokens,
                 reused_tokens,
-                elapsed,
+                reading_time,
             } => {
                 self.progress
-                    .show(*done_tokens, *total_tokens, *reused_tokens, *elapsed);
+                    .show(*done_tokens, *total_tokens, *reused_tokens, *reading_time);
             }
             Event::Text(text) => {
                 self.progress.clear();
@@ -167,10 +199,14 @@ fn progress_line(done: usize, total: usize, reused: usize, elapsed: Duration) ->
 
 /// The line under an answer: how long, how fast, how much was reused, and why it ended when that is not plain.
 pub fn footer(answer: &Answer) -> String {
-    let mut parts = vec![format!(
-        "first token after {:.2} s",
-        answer.time_to_first_token.as_secs_f64()
-    )];
+    let mut parts = vec![match answer.answer_tokens {
+        0 if answer.stop == StopReason::Cancelled => "no token yet".to_owned(),
+        0 => "an empty answer: the model ended its turn at once".to_owned(),
+        _ => format!(
+            "first token after {:.2} s",
+            answer.time_to_first_token.as_secs_f64()
+        ),
+    }];
     if let Some(rate) = decode_rate(answer.answer_tokens, answer.decode_time) {
         parts.push(format!("{rate:.1} tokens/s"));
     }
@@ -191,7 +227,7 @@ pub fn footer(answer: &Answer) -> String {
             parts.push("cut: it only repeated itself; a larger model does less of that".into())
         }
         StopReason::Cancelled => parts.push("stopped".into()),
-        StopReason::Capacity => parts.push("cut: its KV memory was needed for others (--kv-budget)".into()),
+        StopReason::Capacity => parts.push("cut: the KV memory is full (--kv-budget)".into()),
     }
     format!("[{}]", parts.join(" | "))
 }
@@ -230,10 +266,21 @@ mod tests {
             prompt_tokens: 1310,
             reused_tokens: 1200,
             answer_tokens: 81,
+            waiting_time: Duration::ZERO,
             time_to_first_token: Duration::from_millis(420),
             decode_time: Duration::from_secs(1),
         };
         let expected = "[first token after 0.42 s | 80.0 tokens/s | 1,200 of 1,310 prompt tokens reused | cut at 81 tokens (--max-tokens)]";
         assert_eq!(footer(&answer), expected);
+        let empty = Answer {
+            answer_tokens: 0,
+            stop: StopReason::EndOfTurn,
+            ..answer
+        };
+        assert!(
+            footer(&empty).starts_with("[an empty answer"),
+            "{}",
+            footer(&empty)
+        );
     }
 }

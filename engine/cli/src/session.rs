@@ -1,6 +1,5 @@
 //! A loaded model as the commands use it: messages in, answer out, with everything a person sees on the way.
 
-use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use reprise_engine::{Answer, GenerateOptions, LoadOptions, ModelInfo, TokenId};
@@ -9,7 +8,7 @@ use reprise_library::running::Published;
 
 use crate::failure::Outcome;
 use crate::interrupts::Interrupts;
-use crate::output::{Display, note};
+use crate::output::{Display, StatusLine, counted, note, with_commas};
 
 /// A model ready to answer.
 pub struct Session {
@@ -24,20 +23,12 @@ impl Session {
     /// Loads a model file, for the command of this name.
     pub fn load(program: &str, path: &Path, options: &LoadOptions, quiet: bool) -> Outcome<Session> {
         let interrupts = Interrupts::install()?;
-        let mut error = io::stderr();
-        let shown = !quiet && error.is_terminal();
-        if shown {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy();
-            let _ = write!(error, "\x1b[2mloading {name} ...\x1b[0m").and_then(|()| error.flush());
-        }
-        let assistant = Assistant::load(path, options);
-        if shown {
-            let _ = write!(error, "\r\x1b[2K").and_then(|()| error.flush());
-        }
-        let assistant = assistant?;
-        if let Some(warning) = assistant.writer().warning() {
-            note(&format!("note: {warning}"));
-        }
+        let status = StatusLine::new(quiet);
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        status.show(&format!("loading {name} ..."));
+        let assistant = Assistant::load(path, options)?;
+        drop(status);
+        warn(&assistant);
         Ok(Session {
             _published: publish(program, &assistant, quiet),
             assistant,
@@ -77,6 +68,25 @@ impl Session {
         });
         display.finish()?;
         Ok(answer?)
+    }
+}
+
+/// Says what a person should know of a model that has just been loaded.
+pub fn warn(assistant: &Assistant) {
+    let writer = assistant.writer();
+    if let Some(warning) = writer.warning() {
+        note(&format!("note: {warning}"));
+    }
+    let (held, window) = (
+        writer.info().context_tokens,
+        assistant.engine().info().context_tokens,
+    );
+    if held < window {
+        note(&format!(
+            "note: the KV memory holds {} of the window's {}; give it more with --kv-budget for longer prompts",
+            counted(held, "token"),
+            with_commas(window)
+        ));
     }
 }
 

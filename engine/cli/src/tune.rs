@@ -1,6 +1,6 @@
 //! `reprise models tune`: finds the smallest form of keys and values that serves a model, and stores it.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use reprise_engine::{LoadOptions, machine};
 use reprise_library::folders;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::note;
+use crate::output::{StatusLine, note};
 
 /// Tunes a model file and says what was found.
 pub fn run(path: &Path, threads: Option<usize>) -> Outcome {
@@ -42,22 +42,10 @@ fn tune(worker: &mut Worker) -> Outcome<Tuned> {
     let shapes: Vec<_> = worker.layouts().iter().map(|layout| layout.shape).collect();
     let mut tuner = Tuner::new(&shapes, worker.tokenizer().clone())?;
     let (backend, _) = worker.parts_mut();
-    let mut error = io::stderr();
-    let is_shown = error.is_terminal();
+    let status = StatusLine::new(false);
     loop {
-        if is_shown {
-            let _ = write!(
-                error,
-                "\r\x1b[2K{:.0} % {}",
-                tuner.progress() * 100.0,
-                tuner.activity()
-            )
-            .and_then(|()| error.flush());
-        }
+        status.show(&format!("{:.0} % {}", tuner.progress() * 100.0, tuner.activity()));
         if let Some(tuned) = tuner.step(backend)? {
-            if is_shown {
-                let _ = write!(error, "\r\x1b[2K").and_then(|()| error.flush());
-            }
             return Ok(tuned);
         }
     }

@@ -170,9 +170,13 @@ impl Writer {
         Ok(tokens)
     }
 
-    /// These options, with the texts that end an answer of this model.
-    pub fn with_stops(&self, mut options: GenerateOptions) -> GenerateOptions {
+    /// These options as they suit a prompt of so many tokens: with the texts that end an answer of this model, and no
+    /// more to be written than the window has room for, since that much KV memory is promised to the answer.
+    pub fn suited(&self, mut options: GenerateOptions, prompt_tokens: usize) -> GenerateOptions {
         options.stop.extend_from_slice(self.template.stop_strings());
+        let room = self.info.context_tokens.saturating_sub(prompt_tokens);
+        // A prompt that leaves no room is refused by the engine, with the numbers.
+        options.max_tokens = options.max_tokens.min(room.max(1));
         options
     }
 
@@ -250,18 +254,14 @@ impl Assistant {
         cancel: &CancelToken,
         on_event: &mut dyn FnMut(Event<'_>),
     ) -> Result<Answer, AssistantError> {
-        let options = self.writer.with_stops(options.clone());
-        let mut waited = None;
-        let answer = self.engine.generate(prompt, &options, cancel, &mut |event| {
-            if let Event::Prefill { elapsed, .. } = &event {
-                waited.get_or_insert(*elapsed);
-            }
-            on_event(event);
-        })?;
+        let suited = self.writer.suited(options.clone(), prompt.len());
+        let mut answer = self.engine.generate(prompt, &suited, cancel, on_event)?;
+        if answer.stop == StopReason::MaxTokens && suited.max_tokens < options.max_tokens {
+            answer.stop = StopReason::WindowFull;
+        }
         let read = answer.prompt_tokens - answer.reused_tokens;
         if read >= LEAST_MEASURED_TOKENS && answer.answer_tokens > 0 {
-            // Waiting for a lane is not reading.
-            let reading = answer.time_to_first_token - waited.unwrap_or_default();
+            let reading = answer.time_to_first_token - answer.waiting_time;
             let rate = read as f64 / reading.as_secs_f64();
             *self.reading_rate.lock().unwrap_or_else(PoisonError::into_inner) = Some(rate);
         }
@@ -294,7 +294,7 @@ impl Assistant {
             ),
         ];
         let prompt = self.writer.prompt(&messages)?;
-        let options = self.writer.with_stops(GenerateOptions {
+        let options = GenerateOptions {
             sampling: SamplingOptions {
                 temperature: 0.0,
                 ..SamplingOptions::default()
@@ -304,7 +304,8 @@ impl Assistant {
             stop_when_repeating: true,
             scratch: true,
             owner: "title".into(),
-        });
+        };
+        let options = self.writer.suited(options, prompt.len());
         let answer = self.engine.generate(&prompt, &options, cancel, &mut |_| ())?;
         let is_whole = matches!(answer.stop, StopReason::EndOfTurn | StopReason::StopString(_));
         Ok(is_whole.then(|| tidy_title(&answer.text, question)).flatten())

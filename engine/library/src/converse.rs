@@ -297,27 +297,19 @@ impl AnswerRequest<'_> {
             });
         }
 
-        // No more is asked for than the window has room for: so much KV memory is promised to the answer.
-        let room = window + 1 - prompt.len();
-        let mut options = instructions.options.clone();
-        options.max_tokens = options.max_tokens.min(room);
-
         let begun_units = begun_text.encode_utf16().count();
         let mut written = begun_units;
-        let mut waited = None;
         let mut store_error = None;
-        let answer = assistant.answer(&prompt, &options, cancel, &mut |event| match event {
+        let answer = assistant.answer(&prompt, &instructions.options, cancel, &mut |event| match event {
             Event::Prefill {
                 done_tokens,
                 total_tokens,
                 reused_tokens,
-                elapsed,
+                reading_time,
             } => {
                 let read = done_tokens - reused_tokens;
-                // The first is told when a lane is free; the time before is no measure of reading.
-                let reading = elapsed - *waited.get_or_insert(elapsed);
-                let left =
-                    (read > 0).then(|| reading.mul_f64((total_tokens - done_tokens) as f64 / read as f64));
+                let left = (read > 0)
+                    .then(|| reading_time.mul_f64((total_tokens - done_tokens) as f64 / read as f64));
                 on_progress(Progress::Reading {
                     done_tokens,
                     total_tokens,
@@ -347,12 +339,7 @@ impl AnswerRequest<'_> {
         }
         let earlier = begun.as_ref().and_then(|turn| turn.stats.as_ref());
         Ok(Made {
-            state: match answer.stop {
-                StopReason::MaxTokens if options.max_tokens < instructions.options.max_tokens => {
-                    TurnState::Window
-                }
-                ref stop => state_of(stop),
-            },
+            state: state_of(&answer.stop),
             words: (answer.stop == StopReason::Capacity).then_some(STOPPED_FOR_OTHERS),
             stats: stats_of(&answer, assistant, earlier),
             has_new_text: written > begun_units,

@@ -38,7 +38,10 @@ pub(super) struct Lane {
     text: String,
     shown: usize,
     answer_tokens: usize,
+    /// When it came in.
     begin: Instant,
+    /// When it became a lane.
+    reading_begin: Instant,
     first_token: Option<Duration>,
 }
 
@@ -73,6 +76,7 @@ impl Lane {
             shown: 0,
             answer_tokens: 0,
             begin,
+            reading_begin: Instant::now(),
             first_token: None,
             request,
         }
@@ -105,7 +109,7 @@ impl Lane {
             done_tokens: self.tokens.len(),
             total_tokens: self.request.prompt.len(),
             reused_tokens: self.reused_tokens,
-            elapsed: self.begin.elapsed(),
+            reading_time: self.reading_begin.elapsed(),
         });
     }
 
@@ -164,6 +168,7 @@ impl Lane {
             prompt_tokens: self.request.prompt.len(),
             reused_tokens: self.reused_tokens,
             answer_tokens: self.answer_tokens,
+            waiting_time: self.reading_begin - self.begin,
             time_to_first_token: first,
             decode_time: elapsed - first,
         }

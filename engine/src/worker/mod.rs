@@ -419,6 +419,7 @@ impl Worker {
                 prompt_tokens: request.prompt.len(),
                 reused_tokens: 0,
                 answer_tokens: 0,
+                waiting_time: begin.elapsed(),
                 time_to_first_token: begin.elapsed(),
                 decode_time: std::time::Duration::ZERO,
             }));

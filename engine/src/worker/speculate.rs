@@ -86,7 +86,7 @@ impl DraftModel {
             speculation: Speculation::Off,
             ..options.clone()
         };
-        let loaded = Loaded::load(path, &options).map_err(|error| unfit(error.to_string()))?;
+        let loaded = Loaded::load(path, &options)?;
         let (own, other) = (loaded.tokenizer.vocab_size(), tokenizer.vocab_size());
         if own != other {
             return Err(unfit(format!(

@@ -1,15 +1,14 @@
 //! `reprise bench lanes`: what a reader of a growing answer notices when a long prompt comes in beside it.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use reprise_engine::snapshot::PhaseView;
 use reprise_engine::worker::Worker;
 use reprise_engine::{
-    CancelToken, Event, GenerateOptions, KvChoice, LoadOptions, Request, SamplingOptions, Speculation,
-    machine,
+    CancelToken, GenerateOptions, KvChoice, LoadOptions, Request, SamplingOptions, Speculation, machine,
 };
 use reprise_library::{folders, models::Shelf};
 use serde_json::json;
@@ -46,8 +45,36 @@ const FIRST_PROMPT_TOKENS: usize = 64;
 /// Tokens it has answered when the other comes.
 const TOKENS_BEFORE: usize = 16;
 
-/// When something happened to a request.
-type Times = Arc<Mutex<Vec<Instant>>>;
+/// When each token of the request that answers came, as far as it was watched.
+#[derive(Default)]
+struct Watch {
+    tokens: usize,
+    came: Vec<Instant>,
+}
+
+impl Watch {
+    /// Looks whether there are more tokens than the last time. A token need not be a piece of text, so the text is not
+    /// what is looked at.
+    fn look(&mut self, worker: &mut Worker) {
+        let tokens = worker.snapshot().lanes.iter().find_map(|lane| match lane.phase {
+            PhaseView::Decode { answer_tokens, .. } if lane.owner == ANSWERING => Some(answer_tokens),
+            _ => None,
+        });
+        if let Some(tokens) = tokens.filter(|&tokens| tokens > self.tokens) {
+            self.tokens = tokens;
+            self.came.push(Instant::now());
+        }
+    }
+
+    fn longest_gap(&self, from: usize) -> Option<Duration> {
+        let came = self.came.get(from..)?;
+        came.windows(2).map(|pair| pair[1] - pair[0]).max()
+    }
+}
+
+/// The owners of the requests.
+const ANSWERING: &str = "answers";
+const READING: &str = "reads";
 
 /// Measures and prints.
 pub fn run(arguments: &LanesArguments) -> Outcome {
@@ -72,25 +99,26 @@ pub fn run(arguments: &LanesArguments) -> Outcome {
     };
 
     let begin = Instant::now();
-    let alone = submit(&mut worker, tokens(1, arguments.prompt), 1);
+    let alone = submit(&mut worker, READING, tokens(1, arguments.prompt), 1);
     while worker.turn() {}
-    let alone = first(&alone).map(|at| at - begin);
+    let alone = ended(&alone).map(|at| at - begin);
 
-    let answering = submit(&mut worker, tokens(2, FIRST_PROMPT_TOKENS), 100_000);
-    while count(&answering) < TOKENS_BEFORE && worker.turn() {}
-    let before = longest_gap(&answering, 1);
+    let answering = submit(&mut worker, ANSWERING, tokens(2, FIRST_PROMPT_TOKENS), 100_000);
+    let mut watch = Watch::default();
+    while watch.tokens < TOKENS_BEFORE && worker.turn() {
+        watch.look(&mut worker);
+    }
+    let before = watch.longest_gap(0);
+    let from = watch.came.len().saturating_sub(1);
     let begin = Instant::now();
-    let reading = submit(&mut worker, tokens(3, arguments.prompt), 1);
-    let from = count(&answering);
-    while first(&reading).is_none() && worker.turn() {}
-    let beside = first(&reading).map(|at| at - begin);
-    let gap = longest_gap(&answering, from.saturating_sub(1));
-    let told = count(&answering) - from;
-    let still_answers = worker
-        .snapshot()
-        .lanes
-        .iter()
-        .any(|lane| matches!(lane.phase, PhaseView::Decode { .. }));
+    let reading = submit(&mut worker, READING, tokens(3, arguments.prompt), 1);
+    while ended(&reading).is_none() && worker.turn() {
+        watch.look(&mut worker);
+    }
+    let beside = ended(&reading).map(|at| at - begin);
+    let gap = watch.longest_gap(from);
+    let told = watch.came.len().saturating_sub(from + 1);
+    let still_answers = ended(&answering).is_none();
     let milliseconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64() * 1_000.0);
     if !still_answers {
         return Err(Failure::message(
@@ -132,50 +160,31 @@ pub fn run(arguments: &LanesArguments) -> Outcome {
     writeln!(io::stdout(), "{text}").map_err(|e| Failure::output(&e))
 }
 
-/// A greedy request; notes when each piece of its answer came.
-fn submit(worker: &mut Worker, prompt: Vec<u32>, max_tokens: usize) -> Times {
-    let times = Times::default();
-    let (text, end) = (Arc::clone(&times), Arc::clone(&times));
-    let note = |times: &Times| {
-        times
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Instant::now())
-    };
+/// A greedy request; notes when it ended.
+fn submit(worker: &mut Worker, owner: &str, prompt: Vec<u32>, max_tokens: usize) -> Ended {
+    let ended = Ended::default();
+    let at = Arc::clone(&ended);
     worker.submit(Request {
         prompt,
         options: GenerateOptions {
             sampling: SamplingOptions::greedy(),
             max_tokens,
             scratch: true,
-            owner: "bench".into(),
+            owner: owner.into(),
             ..GenerateOptions::default()
         },
         cancel: CancelToken::default(),
-        on_event: Box::new(move |event| {
-            if let Event::Text(_) = event {
-                note(&text);
-            }
+        on_event: Box::new(|_| ()),
+        on_end: Box::new(move |_| {
+            let _ = at.set(Instant::now());
         }),
-        // A token without text of its own ends a request too.
-        on_end: Box::new(move |_| note(&end)),
     });
-    times
+    ended
 }
 
-fn count(times: &Times) -> usize {
-    times.lock().unwrap_or_else(PoisonError::into_inner).len()
-}
+/// When a request ended.
+type Ended = Arc<OnceLock<Instant>>;
 
-fn first(times: &Times) -> Option<Instant> {
-    times
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .first()
-        .copied()
-}
-
-fn longest_gap(times: &Times, from: usize) -> Option<Duration> {
-    let times = times.lock().unwrap_or_else(PoisonError::into_inner);
-    times.get(from..)?.windows(2).map(|pair| pair[1] - pair[0]).max()
+fn ended(request: &Ended) -> Option<Instant> {
+    request.get().copied()
 }

@@ -184,6 +184,11 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
         None => {}
     }
     let tests = tests(arguments)?;
+    if arguments.against.is_some() && tests.iter().all(|test| test.lanes > 1) {
+        return Err(Failure::Usage(
+            "llama-bench has no lanes, and --against compares one with it; add 1 to --lanes".into(),
+        ));
+    }
     let path = Shelf::of_machine()?.resolve(arguments.model.as_deref())?;
     let context_tokens = tests
         .iter()

@@ -1,6 +1,6 @@
 //! `reprise bench quality`: what storing keys and values in fewer bits costs a model's predictions.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use reprise_library::{folders, models::Shelf};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
+use crate::output::StatusLine;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -144,15 +145,9 @@ fn measure(worker: &mut Worker, formats: &[Format]) -> Outcome<Vec<Verdict>> {
 }
 
 fn drive(mut trial: Trial, backend: &mut dyn Backend) -> Outcome<Vec<Verdict>> {
-    let mut error = io::stderr();
-    let is_shown = error.is_terminal();
+    let status = StatusLine::new(false);
     while !trial.step(backend, false)? {
-        if is_shown {
-            let _ = write!(error, "\r\x1b[2K{:.0} %", trial.progress() * 100.0).and_then(|()| error.flush());
-        }
-    }
-    if is_shown {
-        let _ = write!(error, "\r\x1b[2K");
+        status.show(&format!("{:.0} %", trial.progress() * 100.0));
     }
     Ok(trial.verdicts().cloned().collect())
 }

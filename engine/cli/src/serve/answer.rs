@@ -179,7 +179,7 @@ fn prepare(server: &Server, body: &Bytes) -> Result<Prepared, ApiError> {
         None => "server".to_owned(),
     };
     let limit = request.max_tokens.or(server.limits.answer_tokens);
-    let options = writer.with_stops(GenerateOptions {
+    let options = GenerateOptions {
         sampling: request.sampling,
         max_tokens: limit.unwrap_or(writer.info().context_tokens),
         stop: request.stop,
@@ -187,7 +187,8 @@ fn prepare(server: &Server, body: &Bytes) -> Result<Prepared, ApiError> {
         stop_when_repeating: request.max_tokens.is_none(),
         scratch: false,
         owner,
-    });
+    };
+    let options = writer.suited(options, prompt.len());
     Ok(Prepared {
         prompt,
         options,

@@ -289,6 +289,7 @@ mod tests {
                 prompt_tokens: 1,
                 reused_tokens: 0,
                 answer_tokens: tokens,
+                waiting_time: Duration::ZERO,
                 time_to_first_token: Duration::from_millis(first),
                 decode_time: Duration::from_millis(rest),
             });

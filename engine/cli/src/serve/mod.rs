@@ -38,7 +38,7 @@ use crate::arguments::{ModelArguments, at_least, bytes};
 use crate::failure::{Failure, Outcome};
 use crate::interrupts;
 use crate::output::{counted, note};
-use crate::session::publish;
+use crate::session::{publish, warn};
 use error::{ApiError, json_response};
 use gate::Gate;
 use state::{Limits, Server, phases};
@@ -158,7 +158,7 @@ pub fn run(arguments: &ServeArguments) -> Outcome {
         limits,
         stopping.clone(),
     );
-    interrupts::on_stop(move || {
+    interrupts::on_stop(move |_| {
         // Who asks twice does not wait for what runs.
         if stop.send_replace(true) {
             std::process::exit(interrupts::INTERRUPTED);
@@ -225,9 +225,7 @@ fn load(path: &Path, arguments: &ServeArguments) -> Outcome<Assistant> {
         ));
     }
     let assistant = Assistant::load(path, &arguments.model.load_options(true))?;
-    if let Some(warning) = assistant.writer().warning() {
-        note(&format!("note: {warning}"));
-    }
+    warn(&assistant);
     Ok(assistant)
 }
 

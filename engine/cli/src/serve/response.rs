@@ -131,6 +131,7 @@ mod tests {
             prompt_tokens: 20,
             reused_tokens: 12,
             answer_tokens: 3,
+            waiting_time: Duration::ZERO,
             time_to_first_token: Duration::ZERO,
             decode_time: Duration::ZERO,
         }

@@ -47,15 +47,18 @@ pub struct TopArguments {
 }
 
 pub fn run(arguments: &TopArguments) -> Outcome {
-    if arguments.json || arguments.once {
-        let listing = chosen(running::list()?, arguments.pid)?;
-        return print(&if arguments.json {
-            serde_json::to_string_pretty(&listing.running)? + "\n"
-        } else {
-            once(&listing)
-        });
+    if arguments.json {
+        let mut listing = running::list()?;
+        // No engine is an empty list; one that was named and is not there is a failure.
+        if arguments.pid.is_some() {
+            listing = chosen(listing, arguments.pid)?;
+        }
+        return print(&(serde_json::to_string_pretty(&listing.running)? + "\n"));
     }
-    if !io::stdout().is_terminal() {
+    if arguments.once {
+        return print(&once(&chosen(running::list()?, arguments.pid)?));
+    }
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Failure::Usage(
             "the live view needs a terminal; use --once for one picture, or --json".into(),
         ));
@@ -131,7 +134,7 @@ fn print(text: &str) -> Outcome {
 fn live(pid: Option<u32>) -> Outcome {
     let stopped = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&stopped);
-    interrupts::on_stop(move || seen.store(true, Ordering::SeqCst))?;
+    interrupts::on_stop(move |_| seen.store(true, Ordering::SeqCst))?;
     let cannot = |error: io::Error| Failure::message(format!("cannot use the terminal: {error}; try --once"));
     let mut view = View { followed: None };
     let mut listing = running::list()?;
