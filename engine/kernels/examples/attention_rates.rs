@@ -1,4 +1,4 @@
-//! How long attention of a single token takes, by KV format: the least time of many, so that a busy machine shows
+//! How long attention of a single token takes, by KV format: the least time of many, so that a busy machine show
 //! little. `cargo run --release -p reprise-kernels --example attention_rates`
 
 use reprise_kernels::attention::{AttentionScratch, Head, KeyValues, TILE_KEYS};
@@ -25,6 +25,7 @@ impl KeyValues for Tiles {
 
 fn main() {
     let isa = Isa::best();
+    let rounds = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(60);
     println!("{}; nanoseconds a key, one thread", isa.name());
     println!("| rows | dim | f16 | q8 | q8/tq4 | tq4 |");
     for (rows, dim) in [(3, 64), (7, 64), (6, 128), (4, 256), (12, 64)] {
@@ -65,7 +66,7 @@ fn main() {
             }
             let positions = vec![count - 1; rows];
             let mut least = f64::INFINITY;
-            for _ in 0..60 {
+            for _ in 0..rounds {
                 let begin = Instant::now();
                 scratch.run(isa, &head, &positions, &kv);
                 least = least.min(begin.elapsed().as_secs_f64());

@@ -151,7 +151,7 @@ fn a_row_does_not_depend_on_its_company_or_on_how_segments_are_split() {
                 .collect();
             let mut total = parts.remove(0);
             for part in &parts {
-                total.merge(part, 1, dim);
+                total.merge(isa, part, 1, dim);
             }
             let mut out = vec![0.0; dim];
             total.finish(isa, &head, 0, &mut out);

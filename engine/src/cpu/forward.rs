@@ -514,27 +514,27 @@ impl Step<'_> {
                     at.scratch.copy_segment(at.positions.len(), dim, &mut slot);
                 }
             });
-            for piece in 0..pieces {
-                let block = &blocks[piece / kv_heads];
+            let is_last = begin + width == most;
+            self.pool.run(pieces, &|_, piece| {
+                let (block, kv_head) = (&blocks[piece / kv_heads], piece % kv_heads);
                 let rows = block.tokens.len() * group;
                 let mut total = own(&totals[piece]);
                 if begin == 0 {
                     total.reset(rows, dim);
                 }
                 for part in begin..(begin + width).min(seen(block).len()) {
-                    total.merge(&own(&slots[piece * width + part - begin]), rows, dim);
+                    total.merge(isa, &own(&slots[piece * width + part - begin]), rows, dim);
                 }
-            }
-        }
-        for piece in 0..pieces {
-            let (block, kv_head) = (&blocks[piece / kv_heads], piece % kv_heads);
-            let head = place.head(table, kv, kv_head);
-            let total = own(&totals[piece]);
-            for (row, (token, g)) in rows_of(block, group).enumerate() {
-                // SAFETY: one thread.
-                let to = unsafe { out.part(token, (kv_head * group + g) * dim, dim) };
-                total.finish(isa, &head, row, to);
-            }
+                if !is_last {
+                    return;
+                }
+                let head = place.head(table, kv, kv_head);
+                for (row, (token, g)) in rows_of(block, group).enumerate() {
+                    // SAFETY: each head of a token is one piece's.
+                    let to = unsafe { out.part(token, (kv_head * group + g) * dim, dim) };
+                    total.finish(isa, &head, row, to);
+                }
+            });
         }
     }
 

@@ -4,17 +4,12 @@ use super::{ROWS, TILE_KEYS};
 use crate::kv::tq4::Codebook;
 use std::arch::x86_64::*;
 
-/// The low and the high bytes of the sixteen codes, as tables for a byte shuffle.
+/// The sixteen codes as a table for a byte shuffle.
+#[inline]
 #[target_feature(enable = "avx2")]
-fn tables(book: &Codebook) -> (__m256i, __m256i) {
-    let (mut low, mut high) = ([0u8; 16], [0u8; 16]);
-    for ((low, high), code) in low.iter_mut().zip(&mut high).zip(book.codes) {
-        [*low, *high] = code.to_le_bytes();
-    }
-    // SAFETY: sixteen bytes each.
-    let load =
-        |bytes: &[u8; 16]| unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(bytes.as_ptr().cast())) };
-    (load(&low), load(&high))
+fn table(book: &Codebook) -> __m256i {
+    // SAFETY: sixteen bytes.
+    unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(book.codes.as_ptr().cast())) }
 }
 
 /// # Safety
@@ -31,36 +26,25 @@ pub(super) unsafe fn convert_units(halves: &[u8; 2 * TILE_KEYS], unit: f32, unit
     }
 }
 
-/// Thirty-two four-bit indexes to codes: of the low eight bytes of each half, and of the high eight.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn look_up((low, high): (__m256i, __m256i), index: __m256i) -> (__m256i, __m256i) {
-    let (l, h) = (_mm256_shuffle_epi8(low, index), _mm256_shuffle_epi8(high, index));
-    (_mm256_unpacklo_epi8(l, h), _mm256_unpackhi_epi8(l, h))
-}
-
-/// Stores codes of two rows of 32 side by side: one of the first, one of the second, and so on.
+/// Stores two rows of 32 codes side by side: one of the first, one of the second, and so on, within halves.
 ///
 /// # Safety
 /// AVX2; 64 codes can be written at `to`.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn store_pairs(to: *mut i16, first: (__m256i, __m256i), second: (__m256i, __m256i)) {
-    // SAFETY: four times sixteen codes.
+unsafe fn store_pairs(to: *mut i8, first: __m256i, second: __m256i) {
+    // SAFETY: twice 32 codes.
     unsafe {
-        _mm256_storeu_si256(to.cast(), _mm256_unpacklo_epi16(first.0, second.0));
-        _mm256_storeu_si256(to.add(16).cast(), _mm256_unpackhi_epi16(first.0, second.0));
-        _mm256_storeu_si256(to.add(32).cast(), _mm256_unpacklo_epi16(first.1, second.1));
-        _mm256_storeu_si256(to.add(48).cast(), _mm256_unpackhi_epi16(first.1, second.1));
+        _mm256_storeu_si256(to.cast(), _mm256_unpacklo_epi8(first, second));
+        _mm256_storeu_si256(to.add(32).cast(), _mm256_unpackhi_epi8(first, second));
     }
 }
 
 /// # Safety
-/// AVX2; lengths as `super::expand_keys` checks them.
+/// AVX2; lengths as `super::codes_of` checks them.
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn expand_keys_tq4(book: &Codebook, tile: &[u8], dim: usize, codes: &mut [i16]) {
-    let tables = tables(book);
-    let mask = _mm256_set1_epi8(15);
+pub(super) unsafe fn look_up_keys(book: &Codebook, tile: &[u8], dim: usize, codes: &mut [i8]) {
+    let (table, mask) = (table(book), _mm256_set1_epi8(15));
     for block in 0..dim / 2 * (TILE_KEYS / 32) {
         // SAFETY: 32 bytes and 64 codes a block, as many blocks as there are.
         unsafe {
@@ -69,70 +53,36 @@ pub(super) unsafe fn expand_keys_tq4(book: &Codebook, tile: &[u8], dim: usize, c
             let odd = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), mask);
             store_pairs(
                 codes.as_mut_ptr().add(block * 64),
-                look_up(tables, even),
-                look_up(tables, odd),
+                _mm256_shuffle_epi8(table, even),
+                _mm256_shuffle_epi8(table, odd),
             );
         }
     }
 }
 
 /// # Safety
-/// AVX2; lengths as `super::expand_keys` checks them.
+/// AVX2; lengths as `super::codes_of` checks them; `dim` is a multiple of 32.
 #[target_feature(enable = "avx2")]
-pub(super) unsafe fn expand_keys_q8(tile: &[u8], dim: usize, codes: &mut [i16]) {
-    for at in (0..dim * TILE_KEYS).step_by(16) {
-        // SAFETY: 16 bytes and 16 codes at `at`, of `dim * TILE_KEYS` each.
-        unsafe {
-            let bytes = _mm_loadu_si128(tile.as_ptr().add(at).cast());
-            _mm256_storeu_si256(codes.as_mut_ptr().add(at).cast(), _mm256_cvtepi8_epi16(bytes));
-        }
-    }
-}
-
-/// # Safety
-/// AVX2; lengths as `super::expand_values` checks them; `dim` is a multiple of 32.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn expand_values_tq4(
+pub(super) unsafe fn look_up_values(
     book: &Codebook,
     tile: &[u8],
     dim: usize,
     count: usize,
-    codes: &mut [i16],
+    codes: &mut [i8],
 ) {
-    let tables = tables(book);
-    let mask = _mm256_set1_epi8(15);
+    let (table, mask) = (table(book), _mm256_set1_epi8(15));
     let shift = _mm256_set_epi64x(4, 4, 0, 0);
     for pair in 0..count.div_ceil(2) {
         for block in 0..dim / 32 {
             // SAFETY: 16 bytes of each of two positions and 64 codes a block; the tile has an even number of positions.
             unsafe {
-                let index = |position: usize| {
+                let codes_of = |position: usize| {
                     let from = tile.as_ptr().add(position * dim / 2 + block * 16);
                     let both = _mm256_broadcastsi128_si256(_mm_loadu_si128(from.cast()));
-                    _mm256_and_si256(_mm256_srlv_epi64(both, shift), mask)
+                    _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srlv_epi64(both, shift), mask))
                 };
                 let to = codes.as_mut_ptr().add(pair * 2 * dim + block * 64);
-                let (first, second) = (index(2 * pair), index(2 * pair + 1));
-                store_pairs(to, look_up(tables, first), look_up(tables, second));
-            }
-        }
-    }
-}
-
-/// # Safety
-/// AVX2; lengths as `super::expand_values` checks them.
-#[target_feature(enable = "avx2")]
-pub(super) unsafe fn expand_values_q8(tile: &[u8], dim: usize, count: usize, codes: &mut [i16]) {
-    for pair in 0..count.div_ceil(2) {
-        for d in (0..dim).step_by(16) {
-            // SAFETY: 16 bytes of each of two positions and 32 codes; the tile has an even number of positions.
-            unsafe {
-                let from = tile.as_ptr().add(2 * pair * dim + d);
-                let a = _mm_loadu_si128(from.cast());
-                let b = _mm_loadu_si128(from.add(dim).cast());
-                let to = codes.as_mut_ptr().add((pair * dim + d) * 2);
-                _mm256_storeu_si256(to.cast(), _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b)));
-                _mm256_storeu_si256(to.add(16).cast(), _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b)));
+                store_pairs(to, codes_of(2 * pair), codes_of(2 * pair + 1));
             }
         }
     }
@@ -145,7 +95,7 @@ pub(super) unsafe fn scores(
     rows: usize,
     queries: &[i16],
     query_units: &[f32],
-    keys: &[i16],
+    keys: &[i8],
     key_units: &[f32; TILE_KEYS],
     dim: usize,
     out: &mut [f32],
@@ -162,7 +112,7 @@ pub(super) unsafe fn accumulate(
     rows: usize,
     weights: &[i16],
     back: &[f32; ROWS],
-    tile: &[i16],
+    tile: &[i8],
     dim: usize,
     count: usize,
     rescale: &[f32; ROWS],
@@ -177,37 +127,52 @@ pub(super) unsafe fn accumulate(
     }
 }
 
+/// Sixteen pairs of codes, and for each row a pair of factors: eight sums for each row and half.
+///
+/// # Safety
+/// AVX2; 32 codes can be read at `codes`, two factors at `factors + row * stride` for each row.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn add_products<const ROWS_NOW: usize>(
+    sums: &mut [[__m256i; 2]; ROWS_NOW],
+    codes: *const i8,
+    factors: *const i16,
+    stride: usize,
+) {
+    // SAFETY: by contract.
+    unsafe {
+        let low = _mm256_cvtepi8_epi16(_mm_loadu_si128(codes.cast()));
+        let high = _mm256_cvtepi8_epi16(_mm_loadu_si128(codes.add(16).cast()));
+        for (t, sum) in sums.iter_mut().enumerate() {
+            let pair = _mm256_set1_epi32(factors.add(t * stride).cast::<i32>().read_unaligned());
+            *sum = [
+                _mm256_add_epi32(sum[0], _mm256_madd_epi16(pair, low)),
+                _mm256_add_epi32(sum[1], _mm256_madd_epi16(pair, high)),
+            ];
+        }
+    }
+}
+
 /// # Safety
 /// AVX2; lengths as `super::scores` checks them.
 #[target_feature(enable = "avx2")]
 unsafe fn scores_of<const ROWS_NOW: usize>(
     queries: &[i16],
     query_units: &[f32],
-    keys: &[i16],
+    keys: &[i8],
     key_units: &[f32; TILE_KEYS],
     dim: usize,
     out: &mut [f32],
 ) {
     for j in (0..TILE_KEYS).step_by(16) {
-        // SAFETY: pair < dim / 2, t < ROWS_NOW <= ROWS, j + 16 <= TILE_KEYS.
+        // SAFETY: pair + 1 < dim / 2, t < ROWS_NOW <= ROWS, j + 16 <= TILE_KEYS.
         unsafe {
             let mut sums = [[_mm256_setzero_si256(); 2]; ROWS_NOW];
-            for pair in 0..dim / 2 {
-                let k = keys.as_ptr().add((pair * TILE_KEYS + j) * 2);
-                let k0 = _mm256_loadu_si256(k.cast());
-                let k1 = _mm256_loadu_si256(k.add(16).cast());
-                for (t, sum) in sums.iter_mut().enumerate() {
-                    let q = queries
-                        .as_ptr()
-                        .add(t * dim + 2 * pair)
-                        .cast::<i32>()
-                        .read_unaligned();
-                    let q = _mm256_set1_epi32(q);
-                    *sum = [
-                        _mm256_add_epi32(sum[0], _mm256_madd_epi16(q, k0)),
-                        _mm256_add_epi32(sum[1], _mm256_madd_epi16(q, k1)),
-                    ];
-                }
+            let (mut k, mut q) = (keys.as_ptr().add(2 * j), queries.as_ptr());
+            for _ in 0..dim / 4 {
+                add_products(&mut sums, k, q, dim);
+                add_products(&mut sums, k.add(2 * TILE_KEYS), q.add(2), dim);
+                (k, q) = (k.add(4 * TILE_KEYS), q.add(4));
             }
             for (t, sum) in sums.iter().enumerate() {
                 let unit = _mm256_set1_ps(query_units[t]);
@@ -227,32 +192,25 @@ unsafe fn scores_of<const ROWS_NOW: usize>(
 unsafe fn accumulate_of<const ROWS_NOW: usize>(
     weights: &[i16],
     back: &[f32; ROWS],
-    tile: &[i16],
+    tile: &[i8],
     dim: usize,
     count: usize,
     rescale: &[f32; ROWS],
     values: &mut [f32],
 ) {
+    let pairs = count.div_ceil(2);
     for d in (0..dim).step_by(16) {
         // SAFETY: d + 16 <= dim, t < ROWS_NOW <= ROWS, pairs within TILE_KEYS / 2.
         unsafe {
             let mut sums = [[_mm256_setzero_si256(); 2]; ROWS_NOW];
-            for pair in 0..count.div_ceil(2) {
-                let v = tile.as_ptr().add((pair * dim + d) * 2);
-                let v0 = _mm256_loadu_si256(v.cast());
-                let v1 = _mm256_loadu_si256(v.add(16).cast());
-                for (t, sum) in sums.iter_mut().enumerate() {
-                    let w = weights
-                        .as_ptr()
-                        .add(t * TILE_KEYS + 2 * pair)
-                        .cast::<i32>()
-                        .read_unaligned();
-                    let w = _mm256_set1_epi32(w);
-                    *sum = [
-                        _mm256_add_epi32(sum[0], _mm256_madd_epi16(w, v0)),
-                        _mm256_add_epi32(sum[1], _mm256_madd_epi16(w, v1)),
-                    ];
-                }
+            let (mut v, mut w) = (tile.as_ptr().add(2 * d), weights.as_ptr());
+            for _ in 0..pairs / 2 {
+                add_products(&mut sums, v, w, TILE_KEYS);
+                add_products(&mut sums, v.add(2 * dim), w.add(2), TILE_KEYS);
+                (v, w) = (v.add(4 * dim), w.add(4));
+            }
+            if pairs % 2 == 1 {
+                add_products(&mut sums, v, w, TILE_KEYS);
             }
             for (t, sum) in sums.iter().enumerate() {
                 let (scale, back) = (_mm256_set1_ps(rescale[t]), _mm256_set1_ps(back[t]));

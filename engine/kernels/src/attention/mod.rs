@@ -1,7 +1,7 @@
 //! Causal attention over stored keys and values, without a full score matrix.
 //!
 //! Keys come in tiles of [`TILE_KEYS`], aligned to absolute positions. A tile is brought from its stored format to
-//! registers' form once, in a workspace of one tile (f32 for half precision, 16-bit codes for the quantised formats),
+//! registers' form once, in a workspace of one tile (f32 for half precision, eight-bit codes for the quantised formats),
 //! and serves all query rows of the block; each group of six rows then goes through scores, softmax and the sum over
 //! values while everything is in the nearest cache. Every [`SEGMENT_KEYS`] keys a row's running result is merged into
 //! its total, so that segments may also be computed apart and merged later ([`Partial`]): prompts and single tokens
@@ -25,6 +25,7 @@ macro_rules! by_rows {
 mod float;
 mod integer;
 mod offset;
+mod softmax;
 
 use crate::buffer::Buffer;
 use crate::isa::Isa;
@@ -93,44 +94,100 @@ impl Head<'_> {
 pub struct AttentionScratch {
     rows: usize,
     capacity_dim: usize,
+    queries: QueryBlock,
+    keys: Tile,
+    values: Tile,
+    work: Work,
+    total: Partial,
+}
+
+/// The query rows of a block, in the forms in which they meet keys.
+#[derive(Debug)]
+struct QueryBlock {
     /// For float keys, `[group][dimension][6]`.
-    queries: Buffer<f32>,
+    floats: Buffer<f32>,
     /// A query on its way to the space in which keys are stored.
     stored: Buffer<f32>,
     /// For integer keys, `[row][dimension]`, and what a unit is worth.
-    query_codes: Buffer<i16>,
-    query_units: Buffer<f32>,
+    codes: Buffer<i16>,
+    units: Buffer<f32>,
     /// For residual keys, `[group][coefficient][6]`: at position zero, and at the span in progress.
     coefficients: Buffer<f32>,
     turned: Buffer<f32>,
-    keys: KeyTile,
-    values: ValueTile,
+}
+
+/// What a group of rows goes through with one tile.
+#[derive(Debug)]
+struct Work {
     /// `[6][TILE_KEYS]`
     scores: Buffer<f32>,
     offsets: Buffer<f32>,
     weights: Buffer<i16>,
     segment: Partial,
-    total: Partial,
 }
 
-/// A tile of keys on its way to the scores; one of the two forms is in use.
+/// A tile of keys or values in the form in which it is worked on; one of the two is in use.
 #[derive(Debug)]
-struct KeyTile {
-    /// `[dimension][TILE_KEYS]`
+struct Tile {
+    /// Of keys `[dimension][TILE_KEYS]`, of values `[TILE_KEYS][dimension]`.
     floats: Buffer<f32>,
-    /// `[dimension / 2][TILE_KEYS][2]`
-    codes: Buffer<i16>,
+    /// See [`integer::codes_of`].
+    codes: Buffer<i8>,
     units: [f32; TILE_KEYS],
 }
 
-/// A tile of values likewise.
-#[derive(Debug)]
-struct ValueTile {
-    /// `[TILE_KEYS][dimension]`
-    floats: Buffer<f32>,
-    /// `[TILE_KEYS / 2][dimension][2]`
-    codes: Buffer<i16>,
-    units: [f32; TILE_KEYS],
+impl Tile {
+    fn new(dim: usize) -> Tile {
+        Tile {
+            floats: Buffer::zeroed(TILE_KEYS * dim),
+            codes: Buffer::zeroed(TILE_KEYS * dim),
+            units: [0.0; TILE_KEYS],
+        }
+    }
+
+    /// Brings the first `count` keys to their form; returns the codes, where there are any.
+    fn load_keys<'a>(&'a mut self, isa: Isa, head: &Head<'_>, tile: &'a [u8], count: usize) -> Form<'a> {
+        if head.keys == KvFormat::F16 {
+            float::load_keys(isa, &halves(tile)[..count * head.dim], head.dim, &mut self.floats);
+            return Form::Floats(&self.floats);
+        }
+        self.load_codes(isa, head.keys, true, tile, head.dim, count)
+    }
+
+    /// Brings the first `count` values to their form.
+    fn load_values<'a>(&'a mut self, isa: Isa, head: &Head<'_>, tile: &'a [u8], count: usize) -> Form<'a> {
+        if head.values == KvFormat::F16 {
+            float::load_values(isa, &halves(tile)[..count * head.dim], &mut self.floats);
+            return Form::Floats(&self.floats);
+        }
+        self.load_codes(isa, head.values, false, tile, head.dim, count)
+    }
+
+    fn load_codes<'a>(
+        &'a mut self,
+        isa: Isa,
+        format: KvFormat,
+        is_key: bool,
+        tile: &'a [u8],
+        dim: usize,
+        count: usize,
+    ) -> Form<'a> {
+        integer::units_of(isa, format, tile, dim, &mut self.units);
+        Form::Codes {
+            codes: integer::codes_of(isa, format, is_key, tile, dim, count, &mut self.codes),
+            units: &self.units,
+        }
+    }
+}
+
+/// A tile ready to be worked on.
+#[derive(Clone, Copy)]
+enum Form<'a> {
+    Floats(&'a [f32]),
+    Codes {
+        codes: &'a [i8],
+        units: &'a [f32; TILE_KEYS],
+    },
 }
 
 /// Softmax in progress for some rows: the maximum, the sum of exponentials and the weighted sum of values.
@@ -161,21 +218,16 @@ impl Partial {
     }
 
     /// Merges `other`, the result over later keys, into this one.
-    pub fn merge(&mut self, other: &Partial, rows: usize, dim: usize) {
-        for row in 0..rows {
-            let (m, n) = (self.max[row], other.max[row]);
-            let max = m.max(n);
-            if max == f32::NEG_INFINITY {
-                continue;
-            }
-            let (a, b) = (exp(m - max), exp(n - max));
-            self.max[row] = max;
-            self.sum[row] = self.sum[row] * a + other.sum[row] * b;
-            let from = &other.values[row * dim..(row + 1) * dim];
-            for (to, from) in self.values[row * dim..(row + 1) * dim].iter_mut().zip(from) {
-                *to = *to * a + *from * b;
-            }
-        }
+    pub fn merge(&mut self, isa: Isa, other: &Partial, rows: usize, dim: usize) {
+        let state = (&mut self.max[..rows], &mut self.sum[..rows]);
+        let later = (&other.max[..rows], &other.sum[..rows]);
+        merge(
+            isa,
+            state,
+            later,
+            &mut self.values[..rows * dim],
+            &other.values[..rows * dim],
+        );
     }
 
     /// Writes a row's attention, `head.dim` values.
@@ -196,36 +248,39 @@ impl AttentionScratch {
         AttentionScratch {
             rows,
             capacity_dim: dim,
-            queries: Buffer::zeroed(rows * dim),
-            stored: Buffer::zeroed(dim),
-            query_codes: Buffer::zeroed(rows * dim),
-            query_units: Buffer::zeroed(rows),
-            coefficients: Buffer::zeroed(rows * dim),
-            turned: Buffer::zeroed(rows * dim),
-            keys: KeyTile {
-                floats: Buffer::zeroed(TILE_KEYS * dim),
-                codes: Buffer::zeroed(TILE_KEYS * dim),
-                units: [0.0; TILE_KEYS],
+            queries: QueryBlock {
+                floats: Buffer::zeroed(rows * dim),
+                stored: Buffer::zeroed(dim),
+                codes: Buffer::zeroed(rows * dim),
+                units: Buffer::zeroed(rows),
+                coefficients: Buffer::zeroed(rows * dim),
+                turned: Buffer::zeroed(rows * dim),
             },
-            values: ValueTile {
-                floats: Buffer::zeroed(TILE_KEYS * dim),
-                codes: Buffer::zeroed(TILE_KEYS * dim),
-                units: [0.0; TILE_KEYS],
+            keys: Tile::new(dim),
+            values: Tile::new(dim),
+            work: Work {
+                scores: Buffer::zeroed(ROWS * TILE_KEYS),
+                offsets: Buffer::zeroed(ROWS * TILE_KEYS),
+                weights: Buffer::zeroed(ROWS * TILE_KEYS),
+                segment: Partial::new(rows, dim),
             },
-            scores: Buffer::zeroed(ROWS * TILE_KEYS),
-            offsets: Buffer::zeroed(ROWS * TILE_KEYS),
-            weights: Buffer::zeroed(ROWS * TILE_KEYS),
-            segment: Partial::new(rows, dim),
             total: Partial::new(rows, dim),
         }
     }
 
     /// Bytes held: a constant of the block's shape, whatever the context's length.
     pub fn bytes(&self) -> usize {
-        let floats =
-            self.queries.len() + self.query_units.len() + self.coefficients.len() + self.turned.len();
-        let tiles = 2 * (4 + 2) * TILE_KEYS * self.capacity_dim;
-        4 * floats + 2 * self.query_codes.len() + tiles + self.segment.bytes() + self.total.bytes()
+        let QueryBlock {
+            floats,
+            stored,
+            codes,
+            units,
+            coefficients,
+            turned,
+        } = &self.queries;
+        let numbers = floats.len() + stored.len() + units.len() + coefficients.len() + turned.len();
+        let tiles = 2 * (4 + 1) * TILE_KEYS * self.capacity_dim;
+        4 * numbers + 2 * codes.len() + tiles + self.work.segment.bytes() + self.total.bytes()
     }
 
     /// Loads query row `row`, rotated to its position and scaled.
@@ -233,9 +288,99 @@ impl AttentionScratch {
         let dim = head.dim;
         assert!(dim.is_multiple_of(16) && dim > 0 && dim <= self.capacity_dim && query.len() == dim);
         assert!(row < self.rows);
+        self.queries.set(isa, head, row, query);
+    }
+
+    /// Runs rows `0..positions.len()` over all the keys each may see: those at or before its position, and within
+    /// the head's window. `positions` ascend. Results are read by [`AttentionScratch::finish`].
+    pub fn run(&mut self, isa: Isa, head: &Head<'_>, positions: &[usize], kv: &dyn KeyValues) {
+        let rows = positions.len();
+        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
+            return;
+        };
+        self.total.reset(rows, head.dim);
+        for segment in segments(first, last, head.window) {
+            self.run_segment(isa, head, positions, kv, segment);
+            self.total.merge(isa, &self.work.segment, rows, head.dim);
+        }
+    }
+
+    /// Runs one segment alone and leaves the result for [`AttentionScratch::copy_segment`].
+    pub fn run_segment(
+        &mut self,
+        isa: Isa,
+        head: &Head<'_>,
+        positions: &[usize],
+        kv: &dyn KeyValues,
+        segment: usize,
+    ) {
+        let (rows, dim, window) = (positions.len(), head.dim, head.window);
+        assert!(rows <= self.rows && dim.is_multiple_of(16) && dim > 0 && dim <= self.capacity_dim);
+        let AttentionScratch {
+            queries,
+            keys,
+            values,
+            work,
+            ..
+        } = self;
+        work.segment.reset(rows.next_multiple_of(ROWS), dim);
+        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
+            return;
+        };
+        let seen = visible(first, window).start.max(segment * SEGMENT_KEYS)
+            ..visible(last, window).end.min((segment + 1) * SEGMENT_KEYS);
+        if seen.is_empty() {
+            return;
+        }
+        let mut span = usize::MAX;
+        let tiles = seen.start / TILE_KEYS..seen.end.div_ceil(TILE_KEYS);
+        for tile in tiles.clone() {
+            let at = tile * TILE_KEYS;
+            let count = (last + 1 - at).min(TILE_KEYS);
+            let (k, v) = kv.tile(tile);
+            if tile + 1 < tiles.end {
+                // Keys and values come from memory, each time anew: the next ones while these are worked on.
+                let (k, v) = kv.tile(tile + 1);
+                prefetch(k);
+                prefetch(v);
+            }
+            let k = keys.load_keys(isa, head, k, count);
+            let v = values.load_values(isa, head, v, count);
+            if let Some(residual) = &head.residual
+                && at / offset::SPAN != span
+            {
+                span = at / offset::SPAN;
+                queries.turn(residual, at, rows.div_ceil(ROWS), dim);
+            }
+            for (group, positions) in positions.chunks(ROWS).enumerate() {
+                let seen = visible(positions[0], window).start..positions[positions.len() - 1] + 1;
+                if seen.start < at + count && seen.end > at {
+                    work.score(isa, head, &queries.group(group, dim), positions.len(), k, at);
+                    work.weigh(isa, head, group, positions, v, at, count);
+                }
+            }
+        }
+    }
+
+    /// Copies the last segment's result for rows `0..rows` of `dim` values into `to`.
+    pub fn copy_segment(&self, rows: usize, dim: usize, to: &mut Partial) {
+        to.max[..rows].copy_from_slice(&self.work.segment.max[..rows]);
+        to.sum[..rows].copy_from_slice(&self.work.segment.sum[..rows]);
+        to.values[..rows * dim].copy_from_slice(&self.work.segment.values[..rows * dim]);
+    }
+
+    /// Writes a row's attention.
+    pub fn finish(&self, isa: Isa, head: &Head<'_>, row: usize, out: &mut [f32]) {
+        head.finish(isa, &self.total, row, out);
+    }
+}
+
+impl QueryBlock {
+    fn set(&mut self, isa: Isa, head: &Head<'_>, row: usize, query: &[f32]) {
+        let dim = head.dim;
         let (group, column) = (row / ROWS, row % ROWS);
         if head.keys == KvFormat::F16 {
-            let group = &mut self.queries[group * ROWS * dim..][..ROWS * dim];
+            let group = &mut self.floats[group * ROWS * dim..][..ROWS * dim];
             for (d, &value) in query.iter().enumerate() {
                 group[d * ROWS + column] = value;
             }
@@ -253,110 +398,68 @@ impl AttentionScratch {
         if let (KvFormat::Tq4, Some(book)) = (head.keys, Codebook::of(dim)) {
             book.rotate(isa, Side::Key, stored);
         }
-        let codes = &mut self.query_codes[row * dim..(row + 1) * dim];
-        self.query_units[row] = integer::quantise_query(isa, head.keys, stored, codes);
+        let codes = &mut self.codes[row * dim..(row + 1) * dim];
+        self.units[row] = integer::quantise_query(isa, stored, codes);
     }
 
-    /// Runs rows `0..positions.len()` over all the keys each may see: those at or before its position, and within
-    /// the head's window. `positions` ascend. Results are read by [`AttentionScratch::finish`].
-    pub fn run(&mut self, isa: Isa, head: &Head<'_>, positions: &[usize], kv: &dyn KeyValues) {
-        let rows = positions.len();
-        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
-            return;
-        };
-        self.total.reset(rows, head.dim);
-        for segment in segments(first, last, head.window) {
-            self.run_segment(isa, head, positions, kv, segment);
-            self.total.merge(&self.segment, rows, head.dim);
+    /// Turns the coefficients of the first groups to the span that begins at `at`.
+    fn turn(&mut self, residual: &Residual<'_>, at: usize, groups: usize, dim: usize) {
+        let from = self.coefficients.chunks_exact(ROWS * dim);
+        let to = self.turned.chunks_exact_mut(ROWS * dim);
+        for (from, to) in from.zip(to).take(groups) {
+            residual.table.turn(at, from, to);
         }
     }
 
-    /// Runs one segment alone and leaves the result for [`AttentionScratch::copy_segment`].
-    pub fn run_segment(
+    fn group(&self, group: usize, dim: usize) -> Group<'_> {
+        let range = group * ROWS * dim..(group + 1) * ROWS * dim;
+        Group {
+            floats: &self.floats[range.clone()],
+            codes: &self.codes[range.clone()],
+            units: &self.units[group * ROWS..(group + 1) * ROWS],
+            turned: &self.turned[range],
+        }
+    }
+}
+
+/// Six rows of a [`QueryBlock`].
+struct Group<'a> {
+    floats: &'a [f32],
+    codes: &'a [i16],
+    units: &'a [f32],
+    turned: &'a [f32],
+}
+
+impl Work {
+    /// A group's scores against the tile at hand, at positions `at..`.
+    fn score(
         &mut self,
         isa: Isa,
         head: &Head<'_>,
-        positions: &[usize],
-        kv: &dyn KeyValues,
-        segment: usize,
+        group: &Group<'_>,
+        rows: usize,
+        keys: Form<'_>,
+        at: usize,
     ) {
-        let (rows, dim, window) = (positions.len(), head.dim, head.window);
-        assert!(rows <= self.rows && dim.is_multiple_of(16) && dim > 0 && dim <= self.capacity_dim);
-        self.segment.reset(rows.next_multiple_of(ROWS), dim);
-        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
-            return;
-        };
-        let keys = visible(first, window).start.max(segment * SEGMENT_KEYS)
-            ..visible(last, window).end.min((segment + 1) * SEGMENT_KEYS);
-        if keys.is_empty() {
-            return;
-        }
-        let mut span = usize::MAX;
-        for tile in keys.start / TILE_KEYS..keys.end.div_ceil(TILE_KEYS) {
-            let at = tile * TILE_KEYS;
-            let count = (last + 1 - at).min(TILE_KEYS);
-            let (k, v) = kv.tile(tile);
-            self.keys.load(isa, head, k, count);
-            self.values.load(isa, head, v, count);
-            if let Some(residual) = &head.residual
-                && at / offset::SPAN != span
-            {
-                span = at / offset::SPAN;
-                let groups = self
-                    .coefficients
-                    .chunks_exact(ROWS * dim)
-                    .zip(self.turned.chunks_exact_mut(ROWS * dim));
-                for (from, to) in groups.take(rows.div_ceil(ROWS)) {
-                    residual.table.turn(at, from, to);
-                }
-            }
-            for (group, positions) in positions.chunks(ROWS).enumerate() {
-                let seen = visible(positions[0], window).start..positions[positions.len() - 1] + 1;
-                if seen.start >= at + count || seen.end <= at {
-                    continue;
-                }
-                self.score(isa, head, group, positions.len(), at);
-                self.weigh(isa, head, group, positions, at, count);
-            }
-        }
-    }
-
-    /// A group's scores against the tile at hand, at positions `at..`.
-    fn score(&mut self, isa: Isa, head: &Head<'_>, group: usize, rows: usize, at: usize) {
         let dim = head.dim;
-        let range = group * ROWS * dim..(group + 1) * ROWS * dim;
-        if head.keys == KvFormat::F16 {
-            float::scores(
+        match keys {
+            Form::Floats(keys) => float::scores(isa, rows, group.floats, keys, dim, &mut self.scores),
+            Form::Codes { codes, units } => integer::scores(
                 isa,
                 rows,
-                &self.queries[range],
-                &self.keys.floats,
+                group.codes,
+                group.units,
+                codes,
+                units,
                 dim,
                 &mut self.scores,
-            );
-            return;
+            ),
         }
-        integer::scores(
-            isa,
-            rows,
-            &self.query_codes[range.clone()],
-            &self.query_units[group * ROWS..(group + 1) * ROWS],
-            &self.keys.codes,
-            &self.keys.units,
-            dim,
-            &mut self.scores,
-        );
-        if let Some(residual) = &head.residual {
+        if let (Some(residual), Form::Codes { .. }) = (&head.residual, keys) {
             let len = residual.table.coefficients();
-            let coefficients = &self.turned[range.start..][..ROWS * len];
-            float::scores(
-                isa,
-                rows,
-                coefficients,
-                residual.table.tile(at),
-                len,
-                &mut self.offsets,
-            );
+            let coefficients = &group.turned[..ROWS * len];
+            let table = residual.table.tile(at);
+            float::scores(isa, rows, coefficients, table, len, &mut self.offsets);
             for (score, offset) in self.scores.iter_mut().zip(&*self.offsets).take(rows * TILE_KEYS) {
                 *score += offset;
             }
@@ -364,108 +467,40 @@ impl AttentionScratch {
     }
 
     /// Softmax of a group's scores, and the sum over the tile's values.
+    #[allow(clippy::too_many_arguments)]
     fn weigh(
         &mut self,
         isa: Isa,
         head: &Head<'_>,
         group: usize,
         positions: &[usize],
+        values: Form<'_>,
         at: usize,
         count: usize,
     ) {
-        let (dim, row, rows) = (head.dim, group * ROWS, positions.len());
-        let mut rescale = [1.0; ROWS];
-        let state = (
-            &mut self.segment.max[row..row + ROWS],
-            &mut self.segment.sum[row..row + ROWS],
-        );
-        softmax(
-            isa,
-            &mut self.scores,
-            at,
-            count,
-            positions,
-            head.window,
-            state,
-            &mut rescale,
-        );
-        let values = &mut self.segment.values[row * dim..][..ROWS * dim];
-        if head.values == KvFormat::F16 {
-            float::accumulate(
-                isa,
-                rows,
-                &self.scores,
-                &self.values.floats,
-                dim,
-                count,
-                &rescale,
-                values,
-            );
-            return;
-        }
-        let mut back = [0.0; ROWS];
-        let (tile, units) = (&self.values.codes, &self.values.units);
-        integer::quantise_weights(
-            isa,
-            head.values,
-            rows,
-            &self.scores,
-            units,
-            count,
-            &mut self.weights,
-            &mut back,
-        );
-        integer::accumulate(
-            isa,
-            rows,
-            &self.weights,
-            &back,
-            tile,
-            dim,
-            count,
-            &rescale,
-            values,
-        );
-    }
-
-    /// Copies the last segment's result for rows `0..rows` of `dim` values into `to`.
-    pub fn copy_segment(&self, rows: usize, dim: usize, to: &mut Partial) {
-        to.max[..rows].copy_from_slice(&self.segment.max[..rows]);
-        to.sum[..rows].copy_from_slice(&self.segment.sum[..rows]);
-        to.values[..rows * dim].copy_from_slice(&self.segment.values[..rows * dim]);
-    }
-
-    /// Writes a row's attention.
-    pub fn finish(&self, isa: Isa, head: &Head<'_>, row: usize, out: &mut [f32]) {
-        head.finish(isa, &self.total, row, out);
-    }
-}
-
-impl KeyTile {
-    fn load(&mut self, isa: Isa, head: &Head<'_>, tile: &[u8], count: usize) {
-        match head.keys {
-            KvFormat::F16 => {
-                float::load_keys(isa, &halves(tile)[..count * head.dim], head.dim, &mut self.floats)
+        let (dim, first) = (head.dim, group * ROWS);
+        let (mut rescale, mut back) = ([1.0; ROWS], [0.0; ROWS]);
+        let scores = self.scores.as_chunks_mut::<TILE_KEYS>().0.iter_mut();
+        let weights = self.weights.as_chunks_mut::<TILE_KEYS>().0.iter_mut();
+        for (t, ((scores, weights), &position)) in scores.zip(weights).zip(positions).enumerate() {
+            let seen = visible(position, head.window);
+            let seen = seen.start.saturating_sub(at)..seen.end.saturating_sub(at).min(count);
+            let Partial { max, sum, .. } = &mut self.segment;
+            rescale[t] = softmax::weigh(isa, scores, seen, &mut max[first + t], &mut sum[first + t]);
+            if let Form::Codes { units, .. } = values {
+                back[t] = softmax::quantise(isa, scores, units, count, integer::limit(TILE_KEYS), weights);
             }
-            format => integer::expand_keys(isa, format, tile, head.dim, &mut self.codes, &mut self.units),
         }
-    }
-}
-
-impl ValueTile {
-    fn load(&mut self, isa: Isa, head: &Head<'_>, tile: &[u8], count: usize) {
-        match head.values {
-            KvFormat::F16 => float::load_values(isa, &halves(tile)[..count * head.dim], &mut self.floats),
-            format => {
-                integer::expand_values(
-                    isa,
-                    format,
-                    tile,
-                    head.dim,
-                    count,
-                    &mut self.codes,
-                    &mut self.units,
-                );
+        let to = &mut self.segment.values[first * dim..][..ROWS * dim];
+        let rows = positions.len();
+        match values {
+            Form::Floats(tile) => {
+                // The sums over values in half precision run over all six rows on some machines.
+                self.scores[rows * TILE_KEYS..].fill(0.0);
+                float::accumulate(isa, rows, &self.scores, tile, dim, count, &rescale, to);
+            }
+            Form::Codes { codes, .. } => {
+                integer::accumulate(isa, rows, &self.weights, &back, codes, dim, count, &rescale, to)
             }
         }
     }
@@ -479,6 +514,19 @@ fn halves(tile: &[u8]) -> &[u16] {
     numbers
 }
 
+/// Asks for bytes that are needed soon; where the machine cannot be asked, nothing happens.
+#[inline]
+fn prefetch(bytes: &[u8]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in bytes.chunks(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint, which reads nothing; the address is inside the slice.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = bytes;
+}
+
 /// The keys a query at `position` sees.
 fn visible(position: usize, window: Option<usize>) -> Range<usize> {
     let start = window.map_or(0, |window| (position + 1).saturating_sub(window));
@@ -490,62 +538,34 @@ pub fn segments(first: usize, last: usize, window: Option<usize>) -> Range<usize
     visible(first, window).start / SEGMENT_KEYS..(last + 1).div_ceil(SEGMENT_KEYS)
 }
 
-/// Masks the scores, moves the running maximum, and turns the scores into weights.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn softmax_body(
-    scores: &mut [f32],
-    at: usize,
-    count: usize,
-    positions: &[usize],
-    window: Option<usize>,
+fn merge_body(
     state: (&mut [f32], &mut [f32]),
-    rescale: &mut [f32; ROWS],
+    later: (&[f32], &[f32]),
+    values: &mut [f32],
+    later_values: &[f32],
 ) {
     let (maxima, sums) = state;
-    let rows = scores.as_chunks_mut::<TILE_KEYS>().0;
-    for (t, row) in rows.iter_mut().enumerate() {
-        let Some(&position) = positions.get(t) else {
-            row.fill(0.0);
-            rescale[t] = 1.0;
-            continue;
-        };
-        let seen = visible(position, window);
-        if seen.start > at {
-            row[..(seen.start - at).min(TILE_KEYS)].fill(f32::NEG_INFINITY);
-        }
-        let end = count.min(seen.end.saturating_sub(at));
-        row[end.min(TILE_KEYS)..].fill(f32::NEG_INFINITY);
-        let mut lanes = [f32::NEG_INFINITY; 8];
-        for chunk in row.as_chunks::<8>().0 {
-            for i in 0..8 {
-                lanes[i] = if chunk[i] > lanes[i] { chunk[i] } else { lanes[i] };
-            }
-        }
-        let top = lanes.iter().fold(f32::NEG_INFINITY, |m, &v| m.max(v));
-        let max = maxima[t].max(top);
+    let rows = maxima.len();
+    let dim = values.len() / rows.max(1);
+    for row in 0..rows {
+        let (m, n) = (maxima[row], later.0[row]);
+        let max = m.max(n);
         if max == f32::NEG_INFINITY {
-            row.fill(0.0);
-            rescale[t] = 1.0;
             continue;
         }
-        rescale[t] = exp(maxima[t] - max);
-        maxima[t] = max;
-        let mut lanes = [0.0f32; 8];
-        for chunk in row.as_chunks_mut::<8>().0 {
-            for i in 0..8 {
-                chunk[i] = exp(chunk[i] - max);
-                lanes[i] += chunk[i];
-            }
+        let (a, b) = (exp(m - max), exp(n - max));
+        maxima[row] = max;
+        sums[row] = sums[row] * a + later.1[row] * b;
+        let range = row * dim..(row + 1) * dim;
+        for (to, from) in values[range.clone()].iter_mut().zip(&later_values[range]) {
+            *to = *to * a + *from * b;
         }
-        let sum =
-            (lanes[0] + lanes[4]) + (lanes[1] + lanes[5]) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
-        sums[t] = sums[t] * rescale[t] + sum;
     }
 }
 
 by_level! {
     /// See the body.
-    softmax(scores: &mut [f32], at: usize, count: usize, positions: &[usize], window: Option<usize>,
-        state: (&mut [f32], &mut [f32]), rescale: &mut [f32; ROWS]) => softmax_body
+    merge(state: (&mut [f32], &mut [f32]), later: (&[f32], &[f32]), values: &mut [f32], later_values: &[f32])
+        => merge_body
 }

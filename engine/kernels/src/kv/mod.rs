@@ -6,7 +6,7 @@
 //! | format | keys | values |
 //! | --- | --- | --- |
 //! | F16 | `[position][dim]` f16 | the same |
-//! | Q8  | `[dim / 2][position][2]` i8, then `[position]` f16 scales | `[position][dim]` i8, then scales |
+//! | Q8  | `[dim / 2][position][2]` i8, then `[position]` f16 scales | `[position / 2][dim][2]` i8, then scales |
 //! | TQ4 | `[dim / 2][slot]` bytes, then `[position]` f16 norms | `[position][dim / 2]` bytes, then norms |
 //!
 //! A byte of TQ4 keys holds the codes of dimensions 2i (low four bits) and 2i + 1 of one position; positions stand in
@@ -83,20 +83,20 @@ impl KvFormat {
 
 /// Where a position's byte stands in a row of TQ4 keys.
 ///
-/// Blocks of 32: the low half of a 256-bit register takes positions 0-3, 8-11, 16-19, 24-27, the high half the others,
-/// which is how interleaving within halves gives positions in order.
+/// Blocks of 32: the low half of a 256-bit register takes positions 0-7 and 16-23, the high half the others, which is
+/// how interleaving bytes within halves gives positions in order.
 #[inline(always)]
 pub const fn key_slot(position: usize) -> usize {
     let within = position % 32;
-    position / 32 * 32 + (within >> 2 & 1) * 16 + (within >> 3) * 4 + (within & 3)
+    position / 32 * 32 + (within >> 3 & 1) * 16 + (within >> 4) * 8 + (within & 7)
 }
 
 /// The dimensions in byte `byte` of a TQ4 value: low four bits, high four bits.
 #[inline(always)]
 pub const fn value_dims(byte: usize) -> (usize, usize) {
     let within = byte % 16;
-    let low = byte / 16 * 32 + within / 4 * 8 + within % 4;
-    (low, low + 4)
+    let low = byte / 16 * 32 + within / 8 * 16 + within % 8;
+    (low, low + 8)
 }
 
 /// Stores a vector as position `slot` of a tile.
@@ -132,12 +132,13 @@ pub unsafe fn write(isa: Isa, format: KvFormat, side: Side, tile: *mut u8, slot:
                         unsafe { tile.add(at).cast::<[i8; 2]>().write(codes) };
                     }
                 }
-                // SAFETY: this position's `dim` bytes.
-                Side::Value => unsafe {
-                    tile.add(slot * dim)
-                        .cast::<i8>()
-                        .copy_from_nonoverlapping(codes.as_ptr(), dim);
-                },
+                Side::Value => {
+                    for (d, &code) in codes.iter().enumerate() {
+                        let at = (slot / 2 * dim + d) * 2 + slot % 2;
+                        // SAFETY: one of this position's `dim` bytes.
+                        unsafe { tile.add(at).cast::<i8>().write(code) };
+                    }
+                }
             }
         }
         KvFormat::Tq4 => {
@@ -186,7 +187,7 @@ pub fn read(isa: Isa, format: KvFormat, side: Side, tile: &[u8], slot: usize, x:
             for (i, x) in x.iter_mut().enumerate() {
                 let at = match side {
                     Side::Key => (i / 2 * TILE_KEYS + slot) * 2 + i % 2,
-                    Side::Value => slot * dim + i,
+                    Side::Value => (slot / 2 * dim + i) * 2 + slot % 2,
                 };
                 *x = f32::from(tile[at] as i8) * f16_to_f32(unit);
             }

@@ -6,6 +6,7 @@
 use super::tq4::Table;
 
 pub(super) const D64: Table = Table {
+    largest_code: 122,
     centroids: [
         -0.330_796_3,
         -0.252_913_7,
@@ -46,6 +47,7 @@ pub(super) const D64: Table = Table {
 };
 
 pub(super) const D128: Table = Table {
+    largest_code: 127,
     centroids: [
         -0.237_663_82,
         -0.180_835_96,
@@ -90,6 +92,7 @@ pub(super) const D128: Table = Table {
 };
 
 pub(super) const D256: Table = Table {
+    largest_code: 104,
     centroids: [
         -0.169_410_44,
         -0.128_588_2,

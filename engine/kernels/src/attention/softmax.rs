@@ -1,0 +1,105 @@
+//! Softmax over a tile of scores, one row at a time, with a running maximum and sum.
+
+#[cfg(target_arch = "x86_64")]
+#[path = "softmax_avx2.rs"]
+mod softmax_avx2;
+
+use super::TILE_KEYS;
+use super::integer::ROUNDER;
+use crate::isa::Isa;
+use crate::math::exp;
+use std::ops::Range;
+
+/// A row's scores against a tile.
+pub(super) type Scores = [f32; TILE_KEYS];
+/// A row's weights as integers.
+pub(super) type Weights = [i16; TILE_KEYS];
+
+/// Scores of the keys in `seen` become `exp(score - max)`, those of others zero. Moves the maximum and the sum on;
+/// returns what earlier results are to be multiplied with.
+pub(super) fn weigh(isa: Isa, scores: &mut Scores, seen: Range<usize>, max: &mut f32, sum: &mut f32) -> f32 {
+    let seen = seen.start.min(TILE_KEYS)..seen.end.min(TILE_KEYS);
+    scores[..seen.start].fill(f32::NEG_INFINITY);
+    scores[seen.end.max(seen.start)..].fill(f32::NEG_INFINITY);
+    #[cfg(target_arch = "x86_64")]
+    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
+        // SAFETY: the level implies AVX2 and FMA.
+        return unsafe { softmax_avx2::weigh(scores, max, sum) };
+    }
+    let _ = isa;
+    let mut lanes = [f32::NEG_INFINITY; 8];
+    for chunk in scores.as_chunks::<8>().0 {
+        for i in 0..8 {
+            lanes[i] = if chunk[i] > lanes[i] { chunk[i] } else { lanes[i] };
+        }
+    }
+    let top = lanes.iter().fold(f32::NEG_INFINITY, |m, &v| m.max(v));
+    let Some(rescale) = move_max(top, max) else {
+        scores.fill(0.0);
+        return 1.0;
+    };
+    let mut lanes = [0.0f32; 8];
+    for chunk in scores.as_chunks_mut::<8>().0 {
+        for i in 0..8 {
+            chunk[i] = exp(chunk[i] - *max);
+            lanes[i] += chunk[i];
+        }
+    }
+    *sum = *sum * rescale + add_lanes(lanes);
+    rescale
+}
+
+/// The new maximum, and the factor for what was summed under the old one; none while no key was seen.
+#[inline(always)]
+fn move_max(top: f32, max: &mut f32) -> Option<f32> {
+    let new = max.max(top);
+    if new == f32::NEG_INFINITY {
+        return None;
+    }
+    let rescale = if new == *max { 1.0 } else { exp(*max - new) };
+    *max = new;
+    Some(rescale)
+}
+
+/// Eight lanes pairwise, as registers are halved.
+#[inline(always)]
+fn add_lanes(lanes: [f32; 8]) -> f32 {
+    let four = [0, 1, 2, 3].map(|i| lanes[i] + lanes[i + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
+}
+
+/// The first `count` weights times the values' units, to integers of at most `limit`; those of other keys are zero,
+/// whatever stands in their place. Returns what a unit of the integers is worth.
+pub(super) fn quantise(
+    isa: Isa,
+    scores: &Scores,
+    units: &[f32; TILE_KEYS],
+    count: usize,
+    limit: f32,
+    weights: &mut Weights,
+) -> f32 {
+    let mut whole;
+    let units = if count < TILE_KEYS {
+        whole = *units;
+        whole[count..].fill(0.0);
+        &whole
+    } else {
+        units
+    };
+    #[cfg(target_arch = "x86_64")]
+    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
+        // SAFETY: the level implies AVX2.
+        return unsafe { softmax_avx2::quantise(scores, units, limit, weights) };
+    }
+    let _ = isa;
+    let mut most = 0.0f32;
+    for (&score, &unit) in scores.iter().zip(units) {
+        let size = (score * unit).abs();
+        most = if size > most { size } else { most };
+    }
+    let inverse = if most > 0.0 { limit / most } else { 0.0 };
+    for ((&score, &unit), weight) in scores.iter().zip(units).zip(weights) {
+        *weight = (score * unit * inverse + ROUNDER).to_bits() as i16;
+    }
+    most / limit
+}
