@@ -334,18 +334,20 @@ impl AttentionScratch {
         }
         let mut span = usize::MAX;
         let tiles = seen.start / TILE_KEYS..seen.end.div_ceil(TILE_KEYS);
-        for tile in tiles.clone() {
+        for tile in tiles {
             let at = tile * TILE_KEYS;
             let count = (last + 1 - at).min(TILE_KEYS);
             let (k, v) = kv.tile(tile);
-            if tile + 1 < tiles.end {
-                // Keys and values come from memory, each time anew: the next ones while these are worked on.
-                let (k, v) = kv.tile(tile + 1);
-                prefetch(k);
-                prefetch(v);
-            }
+            // Not of the segment alone: who works on this one mostly goes on with the next.
+            let mut ahead = match (tile + 1) * TILE_KEYS <= last {
+                true => Ahead::of(kv.tile(tile + 1)),
+                false => Ahead::of((&[], &[])),
+            };
+            ahead.step();
             let k = keys.load_keys(isa, head, k, count);
+            ahead.step();
             let v = values.load_values(isa, head, v, count);
+            ahead.step();
             if let Some(residual) = &head.residual
                 && at / offset::SPAN != span
             {
@@ -356,7 +358,8 @@ impl AttentionScratch {
                 let seen = visible(positions[0], window).start..positions[positions.len() - 1] + 1;
                 if seen.start < at + count && seen.end > at {
                     work.score(isa, head, &queries.group(group, dim), positions.len(), k, at);
-                    work.weigh(isa, head, group, positions, v, at, count);
+                    ahead.step();
+                    work.weigh(isa, head, group, positions, v, at, count, &mut ahead);
                 }
             }
         }
@@ -477,12 +480,14 @@ impl Work {
         values: Form<'_>,
         at: usize,
         count: usize,
+        ahead: &mut Ahead<'_>,
     ) {
         let (dim, first) = (head.dim, group * ROWS);
         let (mut rescale, mut back) = ([1.0; ROWS], [0.0; ROWS]);
         let scores = self.scores.as_chunks_mut::<TILE_KEYS>().0.iter_mut();
         let weights = self.weights.as_chunks_mut::<TILE_KEYS>().0.iter_mut();
         for (t, ((scores, weights), &position)) in scores.zip(weights).zip(positions).enumerate() {
+            ahead.step();
             let seen = visible(position, head.window);
             let seen = seen.start.saturating_sub(at)..seen.end.saturating_sub(at).min(count);
             let Partial { max, sum, .. } = &mut self.segment;
@@ -512,6 +517,34 @@ fn halves(tile: &[u8]) -> &[u16] {
     let (before, numbers, _) = unsafe { tile.align_to::<u16>() };
     assert!(before.is_empty(), "a tile is aligned to two bytes");
     numbers
+}
+
+/// The next tile, asked for from memory a little at a time while the one before it is worked on: a core has room for
+/// a few dozen lines on their way, and asking for more makes it stand still.
+struct Ahead<'a> {
+    keys: &'a [u8],
+    values: &'a [u8],
+}
+
+impl<'a> Ahead<'a> {
+    /// Bytes asked for in a step.
+    const STEP: usize = 20 * 64;
+
+    fn of((keys, values): (&'a [u8], &'a [u8])) -> Ahead<'a> {
+        Ahead { keys, values }
+    }
+
+    #[inline]
+    fn step(&mut self) {
+        let from = if self.keys.is_empty() {
+            &mut self.values
+        } else {
+            &mut self.keys
+        };
+        let (now, later) = from.split_at(from.len().min(Ahead::STEP));
+        prefetch(now);
+        *from = later;
+    }
 }
 
 /// Asks for bytes that are needed soon; where the machine cannot be asked, nothing happens.
