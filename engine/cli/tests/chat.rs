@@ -132,6 +132,36 @@ fn a_full_window_drops_the_oldest_turns_and_says_so() {
 
 #[cfg(unix)]
 #[test]
+fn a_chat_that_is_told_to_end_ends_in_the_middle_of_an_answer() {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+
+    let home = folder();
+    let mut chat = reprise(home.path())
+        .args(["chat", "--greedy", "--threads", "1", "--max-tokens", "4000"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Kept open: it is not the end of the input that ends the chat.
+    let mut input = chat.stdin.take().unwrap();
+    writeln!(
+        input,
+        "Write a very long story about a lighthouse, chapter by chapter."
+    )
+    .unwrap();
+    let mut out = chat.stdout.take().unwrap();
+    out.read_exact(&mut [0]).unwrap();
+    let end = format!("kill -TERM {}", chat.id());
+    assert!(Command::new("sh").args(["-c", &end]).status().unwrap().success());
+    out.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(chat.wait().unwrap().code(), Some(143));
+    drop(input);
+}
+
+#[cfg(unix)]
+#[test]
 fn control_c_stops_the_answer_and_the_chat_goes_on() {
     use std::io::{BufRead, BufReader, Read, Write};
     use std::process::{Command, Stdio};

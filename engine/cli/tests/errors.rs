@@ -198,7 +198,7 @@ fn unknown_options_and_values_out_of_range_are_wrong_use() {
         ("--min-p", "1.5", "from 0 to 1"),
         ("--repetition-penalty", "0", "above 0"),
         ("--max-tokens", "0", "at least 1"),
-        ("--context", "3", "at least 16"),
+        ("--context", "3", "at least 64"),
         ("--threads", "0", "at least 1"),
         ("--stop", "", "the text is empty"),
         ("--seed", "x", "--seed"),

@@ -129,6 +129,9 @@ fn without_a_terminal_the_live_view_says_what_to_use() {
     let home = folder();
     assert_fails(&top(home.path(), &[]), 2, &["--once", "--json"]);
     assert_fails(&top(home.path(), &["--once", "--json"]), 2, &["--json"]);
+    // For a script no engine is an answer like any other.
+    let none = top(home.path(), &["--json"]);
+    assert_eq!((none.code, none.out.trim()), (Some(0), "[]"), "{none:?}");
 }
 
 #[cfg(target_os = "linux")]

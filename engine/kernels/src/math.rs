@@ -156,7 +156,7 @@ pub enum RopePairs {
 }
 
 #[inline(always)]
-fn rope_body(head: &mut [f32], cos: &[f32], sin: &[f32], pairs: RopePairs) {
+pub(crate) fn rope_body(head: &mut [f32], cos: &[f32], sin: &[f32], pairs: RopePairs) {
     let half = cos.len();
     match pairs {
         RopePairs::Neighbours => {

@@ -1,7 +1,8 @@
 //! Key and value memory of a running model: one pool of pages that all sequences share, in formats of sixteen, eight or
 //! four bits, and typed views of it for the engine's backends.
 //!
-//! It is not a cache policy and knows nothing of tokens: the engine decides what the positions hold.
+//! The pool is not a cache policy and knows nothing of tokens: the engine decides what the positions hold. What is kept
+//! beyond a sequence's life is the [`store`]'s matter: chunks on disk, found by their tokens.
 //!
 //! ```
 //! use reprise_kernels::isa::Isa;
@@ -26,6 +27,7 @@
 mod layout;
 pub mod pool;
 mod profile;
+pub mod store;
 mod view;
 
 pub use layout::{LayerLayout, LayerShape};

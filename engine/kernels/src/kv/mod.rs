@@ -14,6 +14,7 @@
 //! are those in which vector instructions give the codes back in natural order. No byte belongs to two positions, so
 //! threads can write different positions of a tile at once.
 
+pub mod moving;
 mod tables;
 pub mod tq4;
 

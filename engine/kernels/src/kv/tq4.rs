@@ -82,11 +82,17 @@ impl Codebook {
         BOOKS.iter().find(|book| book.dim == dim)
     }
 
-    fn signs(&self, side: Side) -> &[f32] {
+    /// What the values of a vector of this side are multiplied by: signs divided by sqrt d.
+    pub(super) fn signs(&self, side: Side) -> &[f32] {
         match side {
             Side::Key => &self.key_signs[..self.dim],
             Side::Value => &self.value_signs[..self.dim],
         }
+    }
+
+    /// The borders between centroids, ascending, for vectors of length one.
+    pub(super) fn midpoints(&self) -> &[f32; 15] {
+        &self.midpoints
     }
 
     /// `x = H(s * x) / sqrt d`: into the space in which vectors of this side are stored. Keeps the length.

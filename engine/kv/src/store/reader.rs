@@ -1,0 +1,72 @@
+//! Reading a stored chunk, shard by shard, so that a part of it can be used while the rest is on its way.
+
+use super::chunk_store::ChunkStore;
+use super::error::StoreError;
+use super::file;
+use super::record::ChunkRecord;
+use std::fs::File;
+
+/// An open chunk. It can be read to its end even when it is evicted meanwhile.
+#[derive(Debug)]
+pub struct ChunkReader {
+    store: ChunkStore,
+    record: ChunkRecord,
+    file: File,
+    /// Where the first tensor begins in the file.
+    tensors_at: u64,
+}
+
+impl ChunkReader {
+    pub(super) fn new(store: ChunkStore, record: ChunkRecord, file: File, tensors_at: u64) -> ChunkReader {
+        ChunkReader {
+            store,
+            record,
+            file,
+            tensors_at,
+        }
+    }
+
+    /// What the index knew of the chunk when it was opened.
+    pub fn record(&self) -> &ChunkRecord {
+        &self.record
+    }
+
+    /// Reads the bytes of one shard into `bytes`, whose content they replace and whose room they use. The checksum is
+    /// verified each time: it costs less than a tenth of the read.
+    ///
+    /// # Errors
+    /// [`StoreError::ChunkDamaged`] when the file was cut short or changed: the chunk is dropped, and what `bytes`
+    /// holds is of no use. [`StoreError::Invalid`] when there is no such shard; [`StoreError::File`] when the system
+    /// cannot read now.
+    pub fn read(&mut self, shard: usize, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
+        let Some(wanted) = self.record.shards.get(shard) else {
+            return Err(StoreError::Invalid(format!(
+                "shard {shard} of {}",
+                self.record.shards.len()
+            )));
+        };
+        let before: u64 = self
+            .record
+            .shards
+            .iter()
+            .take(shard)
+            .map(|shard| shard.bytes)
+            .sum();
+        file::read(&mut self.file, self.tensors_at + before, wanted, bytes)
+            .map_err(|fault| self.store.0.fault(self.record.id, fault))
+    }
+
+    /// The bytes of all shards, in order.
+    ///
+    /// # Errors
+    /// As [`ChunkReader::read`].
+    pub fn read_all(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
+        (0..self.record.shards.len())
+            .map(|shard| {
+                let mut bytes = Vec::new();
+                self.read(shard, &mut bytes)?;
+                Ok(bytes)
+            })
+            .collect()
+    }
+}

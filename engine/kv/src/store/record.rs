@@ -1,0 +1,269 @@
+//! What a chunk is to the store: its names, what is known of it, and what is given to store one.
+
+use super::error::StoreError;
+use super::policy::UseRecord;
+use crate::PAGE_TOKENS;
+use sha2::{Digest, Sha256};
+use std::fmt::{self, Write as _};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The most tokens a chunk has.
+pub const CHUNK_TOKENS: usize = PAGE_TOKENS;
+/// The most shards a chunk has.
+pub const MAX_SHARDS: usize = 4_096;
+/// The most bytes an owner's kind, an owner's name or a shard's name has.
+pub const MAX_NAME_BYTES: usize = 256;
+
+/// A chunk of a store. Never given to another one, even after the chunk is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkId(pub(super) i64);
+
+impl fmt::Display for ChunkId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", self.0)
+    }
+}
+
+/// Everything that changes KV besides the tokens, as a digest that only the caller understands: weights, adapter, rope
+/// settings, format, schema. Chunks of different namespaces never meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Namespace(pub [u8; 32]);
+
+/// The whole left context of a position, from the start of the text, as a digest. Two chunks with the same chain hash
+/// in one namespace hold the same KV. It is SHA-256, since a chunk whose parent is gone is still believed to have had
+/// it, and texts can come from strangers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChainHash(pub(super) [u8; 32]);
+
+impl ChainHash {
+    /// The context of a text's first token: none.
+    pub const START: ChainHash = ChainHash([0; 32]);
+
+    /// This context with one chunk's tokens behind it.
+    pub fn then(&self, tokens: &[u32]) -> ChainHash {
+        let mut hash = Sha256::new();
+        hash.update(self.0);
+        hash.update(encode_tokens(tokens));
+        ChainHash(hash.finalize().into())
+    }
+
+    /// The digest.
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// The 64-bit hash of tokens alone, wherever they stand: XXH3 of their ids as big-endian 32-bit numbers. Equal hashes
+/// are a hint; the store compares the tokens.
+pub fn content_hash(tokens: &[u32]) -> u64 {
+    xxh3_64(&encode_tokens(tokens))
+}
+
+/// Token ids as the index stores them: big-endian, so that bytes sort as tokens do.
+pub(super) fn encode_tokens(tokens: &[u32]) -> Vec<u8> {
+    tokens.iter().flat_map(|token| token.to_be_bytes()).collect()
+}
+
+/// The tokens of a stored blob.
+pub(super) fn decode_tokens(bytes: &[u8]) -> Result<Vec<u32>, StoreError> {
+    let (tokens, rest) = bytes.as_chunks::<4>();
+    if !rest.is_empty() || tokens.is_empty() || tokens.len() > CHUNK_TOKENS {
+        return Err(StoreError::IndexDamaged {
+            what: format!("{} bytes of token ids in one chunk", bytes.len()),
+        });
+    }
+    Ok(tokens.iter().map(|token| u32::from_be_bytes(*token)).collect())
+}
+
+/// On whose behalf a chunk is kept, as in `chat:12` or `document:report.pdf`. A chunk may have several owners.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner {
+    kind: String,
+    name: String,
+}
+
+impl Owner {
+    /// An owner of a kind, such as "chat", "document" or "skill", with a name that is unique among its kind.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] when either is empty or longer than [`MAX_NAME_BYTES`], or the kind has a colon.
+    pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Result<Owner, StoreError> {
+        let (kind, name) = (kind.into(), name.into());
+        for (what, text) in [("kind", &kind), ("name", &name)] {
+            if text.is_empty() || text.len() > MAX_NAME_BYTES {
+                return Err(StoreError::Invalid(format!(
+                    "an owner's {what} of {} bytes, allowed are 1 to {MAX_NAME_BYTES}",
+                    text.len()
+                )));
+            }
+        }
+        if kind.contains(':') {
+            return Err(StoreError::Invalid(format!(
+                "the owner kind {kind:?} has a colon"
+            )));
+        }
+        Ok(Owner { kind, name })
+    }
+
+    /// What it is, as in "chat".
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Which one of its kind.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.kind, self.name)
+    }
+}
+
+/// A chunk to be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct NewChunk<'a> {
+    /// What its KV depends on besides the tokens.
+    pub namespace: Namespace,
+    /// The context it was computed under: the chain hash of the chunk before it, [`ChainHash::START`] for the first.
+    /// That chunk need not be stored.
+    pub parent: ChainHash,
+    /// The position of its first token, at which its keys are rotated.
+    pub base: u32,
+    /// Its tokens, 1 to [`CHUNK_TOKENS`].
+    pub tokens: &'a [u32],
+    /// On whose behalf.
+    pub owner: &'a Owner,
+    /// The recompute ratio it was made under, from 0 to 1: 1 when all tokens were computed in their context, so that
+    /// its KV is exact.
+    pub ratio: f32,
+}
+
+/// The bytes of one shard of layers, to be written from where they are.
+pub struct Shard<'a> {
+    /// The tensor's name: letters, digits, dots, dashes and underscores, unique in the chunk.
+    pub name: &'a str,
+    /// All bytes that `parts` will give.
+    pub bytes: u64,
+    /// The bytes, in order. Read once, while the file is written.
+    pub parts: Box<dyn Iterator<Item = &'a [u8]> + 'a>,
+}
+
+impl fmt::Debug for Shard<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Shard({:?}, {} bytes)", self.name, self.bytes)
+    }
+}
+
+impl<'a> Shard<'a> {
+    /// A shard that lies in memory in one piece.
+    pub fn whole(name: &'a str, bytes: &'a [u8]) -> Shard<'a> {
+        Shard {
+            name,
+            bytes: bytes.len() as u64,
+            parts: Box::new(std::iter::once(bytes)),
+        }
+    }
+}
+
+/// One tensor of a stored chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShardRecord {
+    /// The tensor's name.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// XXH3 of its bytes, 64 bits.
+    pub checksum: u64,
+}
+
+/// What the index knows of a stored chunk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChunkRecord {
+    /// The chunk.
+    pub id: ChunkId,
+    /// What its KV depends on besides the tokens.
+    pub namespace: Namespace,
+    /// The context it was computed under.
+    pub parent: ChainHash,
+    /// That context and its own tokens.
+    pub chain: ChainHash,
+    /// The hash of its tokens alone.
+    pub content: u64,
+    /// The position of its first token.
+    pub base: u32,
+    /// Its tokens.
+    pub tokens: Vec<u32>,
+    /// On whose behalf it is kept, in order of name.
+    pub owners: Vec<Owner>,
+    /// The recompute ratio it was made under; 1 is exact.
+    pub ratio: f32,
+    /// When it was stored: milliseconds since 1970, by the clock of that time.
+    pub made_ms: i64,
+    /// Bytes of its file, header and all.
+    pub bytes: u64,
+    /// Its tensors, in order.
+    pub shards: Vec<ShardRecord>,
+    /// Whether it is exempt from eviction.
+    pub pinned: bool,
+    /// How much it was used lately.
+    pub uses: UseRecord,
+}
+
+/// A digest in hexadecimal.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// Turns down a chunk that the format has no room for.
+pub(super) fn check(chunk: &NewChunk<'_>, shards: &[Shard<'_>]) -> Result<(), StoreError> {
+    let invalid = |what: String| Err(StoreError::Invalid(what));
+    let count = chunk.tokens.len();
+    if count == 0 || count > CHUNK_TOKENS {
+        return invalid(format!("it has {count} tokens, allowed are 1 to {CHUNK_TOKENS}"));
+    }
+    if !(0.0..=1.0).contains(&chunk.ratio) {
+        return invalid(format!(
+            "its recompute ratio is {}, allowed is 0 to 1",
+            chunk.ratio
+        ));
+    }
+    if shards.is_empty() || shards.len() > MAX_SHARDS {
+        return invalid(format!(
+            "it has {} shards, allowed are 1 to {MAX_SHARDS}",
+            shards.len()
+        ));
+    }
+    let mut names: Vec<&str> = shards.iter().map(|shard| shard.name).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return invalid(format!("two of its shards have the name {:?}", twice[0]));
+    }
+    let plain = |name: &str| {
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        !name.is_empty()
+            && name.len() <= MAX_NAME_BYTES
+            && name.bytes().all(allowed)
+            && name != "__metadata__"
+    };
+    if let Some(name) = names.into_iter().find(|name| !plain(name)) {
+        return invalid(format!(
+            "the shard name {name:?}: it may have 1 to {MAX_NAME_BYTES} letters, digits, dots, dashes and underscores"
+        ));
+    }
+    // So that no sum of sizes overflows, here or in the index's signed numbers.
+    let total = shards
+        .iter()
+        .try_fold(0_u64, |sum, shard| sum.checked_add(shard.bytes));
+    if total.is_none_or(|bytes| bytes > 1 << 48) {
+        return invalid("its shards have more than 2^48 bytes".to_owned());
+    }
+    Ok(())
+}
