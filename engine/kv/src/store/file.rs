@@ -51,9 +51,10 @@ pub(super) fn preamble<'a>(
         hex(&namespace.0),
         hex(&chain.0)
     );
-    let mut start = 0;
+    let mut start = 0_u64;
     for (name, bytes) in shards {
-        let end = start + bytes;
+        // Only a damaged index has sizes that overflow: their header is then no file's.
+        let end = start.saturating_add(bytes);
         // Names are plain: nothing to escape. Writing to a string cannot fail.
         let _ = write!(
             header,

@@ -127,7 +127,7 @@ impl ChunkStore {
     pub fn owners(&self) -> Result<Vec<OwnerSummary>, StoreError> {
         let rows = rows::all(
             &self.0.state().index,
-            "SELECT kind, name, count(*), sum(bytes) FROM owner
+            "SELECT kind, name, count(*), CAST(total(bytes) AS INTEGER) FROM owner
              JOIN holding ON holding.owner = owner.id JOIN chunk ON chunk.id = holding.chunk
              GROUP BY owner.id ORDER BY kind, name",
             [],
@@ -157,8 +157,8 @@ impl ChunkStore {
         state
             .index
             .prepare_cached(
-                "SELECT count(*), coalesce(sum(count), 0), coalesce(sum(bytes), 0),
-                        coalesce(sum(pinned), 0), coalesce(sum(bytes * pinned), 0),
+                "SELECT count(*), CAST(total(count) AS INTEGER), CAST(total(bytes) AS INTEGER),
+                        CAST(total(pinned) AS INTEGER), CAST(total(bytes * pinned) AS INTEGER),
                         (SELECT count(*) FROM owner), (SELECT count(*) FROM space),
                         (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)
                  FROM chunk",

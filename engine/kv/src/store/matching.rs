@@ -1,9 +1,12 @@
 //! Finding chunks for a prompt: the longest chain from its start, chunks of the same tokens, and runs of tokens inside
 //! chunks. Hashes only propose; what is reported has been compared token by token.
 
+use super::chunk_store::ChunkStore;
 use super::error::{During, StoreError};
 use super::grams::fingerprints;
-use super::record::{CHUNK_TOKENS, ChainHash, ChunkId, content_hash, decode_tokens, encode_tokens};
+use super::record::{
+    CHUNK_TOKENS, ChainHash, ChunkId, Namespace, content_hash, decode_tokens, encode_tokens,
+};
 use super::rows::{self, Space};
 use super::suffix::{MIN_RUN_TOKENS, SuffixAutomaton};
 use rusqlite::{Connection, Params, params};
@@ -42,6 +45,52 @@ pub struct ChunkRun {
     pub in_chunk: Range<usize>,
     /// Where it stands in the prompt; the first place, when there are several.
     pub in_prompt: Range<usize>,
+}
+
+impl ChunkStore {
+    /// The longest chain of chunks that `prompt` begins with, when its first token stands behind the context `from`
+    /// ([`ChainHash::START`] for a whole prompt). Their KV is exact, as far as their recompute ratio is 1.
+    ///
+    /// # Errors
+    /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
+    pub fn longest_prefix(
+        &self,
+        namespace: Namespace,
+        from: ChainHash,
+        prompt: &[u32],
+    ) -> Result<PrefixMatch, StoreError> {
+        let state = self.0.state();
+        match rows::space(&state.index, namespace).during("matching a prompt")? {
+            Some(space) => longest_prefix(&state.index, space, from, prompt),
+            None => Ok(PrefixMatch::default()),
+        }
+    }
+
+    /// The chunks that hold exactly `tokens`, under whatever context, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
+    pub fn with_content(&self, namespace: Namespace, tokens: &[u32]) -> Result<Vec<ChunkId>, StoreError> {
+        let state = self.0.state();
+        match rows::space(&state.index, namespace).during("matching a prompt")? {
+            Some(space) => with_content(&state.index, space, tokens),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Runs of at least [`MIN_RUN_TOKENS`](super::MIN_RUN_TOKENS) tokens that `prompt` shares with stored chunks, in
+    /// order of their place in the prompt; they may overlap. Each chunk that shares one is considered, unless more
+    /// than 32 newer chunks have the same text or more chunks than [`StoreOptions::run_candidates`] look as good.
+    ///
+    /// # Errors
+    /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
+    pub fn runs(&self, namespace: Namespace, prompt: &[u32]) -> Result<Vec<ChunkRun>, StoreError> {
+        let state = self.0.state();
+        match rows::space(&state.index, namespace).during("matching a prompt")? {
+            Some(space) => runs(&state.index, space, prompt, self.0.options.run_candidates),
+            None => Ok(Vec::new()),
+        }
+    }
 }
 
 /// A place that the walk down the tree has reached.

@@ -95,10 +95,12 @@
 //! rows may be missing; their files are removed then.
 
 mod chunk_store;
+mod erasing;
 mod error;
 mod file;
 mod grams;
 mod inventory;
+mod keeping;
 mod matching;
 mod options;
 pub mod policy;
@@ -111,7 +113,8 @@ mod suffix;
 #[cfg(test)]
 mod tests;
 
-pub use chunk_store::{ChunkStore, Erased, Put};
+pub use chunk_store::{ChunkStore, Put};
+pub use erasing::Erased;
 pub use error::StoreError;
 pub use inventory::{ChunkSummary, ListOrder, OwnerSummary, Stats, Verified};
 pub use matching::{ChunkRun, PrefixChunk, PrefixMatch};
