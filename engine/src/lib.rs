@@ -31,6 +31,7 @@ pub mod load;
 pub mod machine;
 pub mod profile;
 pub mod residency;
+pub mod reuse;
 mod sampling;
 pub mod snapshot;
 mod stop;
