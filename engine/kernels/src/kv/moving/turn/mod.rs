@@ -55,7 +55,7 @@ impl Turn {
         self.delta == 0 || self.cos.is_empty()
     }
 
-    /// Turns packed keys in place. Every level gives the same bits.
+    /// Turns packed keys in place. Every level gives the same bits, as long as the numbers are finite.
     ///
     /// # Panics
     /// When `run` is not a number of vectors of `dim` values, the format cannot have such, or more values turn than
