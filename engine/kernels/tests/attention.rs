@@ -144,7 +144,7 @@ fn a_row_does_not_depend_on_its_company_or_on_how_segments_are_split() {
             let mut parts: Vec<Partial> = segments(at[0], at[0], None)
                 .map(|segment| {
                     let mut part = Partial::new(1, dim);
-                    alone.run_segment(isa, &head, &at, &kv, segment);
+                    alone.run_segment(isa, &head, &at, &kv, segment, &[]);
                     alone.copy_segment(1, dim, &mut part);
                     part
                 })

@@ -300,19 +300,23 @@ impl AttentionScratch {
         };
         self.total.reset(rows, head.dim);
         for segment in segments(first, last, head.window) {
-            self.run_segment(isa, head, positions, kv, segment);
+            self.run_segment(isa, head, positions, kv, segment, &[]);
             self.total.merge(isa, &self.work.segment, rows, head.dim);
         }
     }
 
     /// Runs one segment alone and leaves the result for [`AttentionScratch::copy_segment`].
-    pub fn run_segment(
+    ///
+    /// `after` is what the machine reads once attention is done, weights for example: attention computes more than it
+    /// reads, so the way to memory has room for it. Of a long one the beginning is asked for.
+    pub fn run_segment<'a>(
         &mut self,
         isa: Isa,
         head: &Head<'_>,
         positions: &[usize],
-        kv: &dyn KeyValues,
+        kv: &'a dyn KeyValues,
         segment: usize,
+        mut after: &'a [u8],
     ) {
         let (rows, dim, window) = (positions.len(), head.dim, head.window);
         assert!(rows <= self.rows && dim.is_multiple_of(16) && dim > 0 && dim <= self.capacity_dim);
@@ -339,10 +343,11 @@ impl AttentionScratch {
             let count = (last + 1 - at).min(TILE_KEYS);
             let (k, v) = kv.tile(tile);
             // Not of the segment alone: who works on this one mostly goes on with the next.
-            let mut ahead = match (tile + 1) * TILE_KEYS <= last {
-                true => Ahead::of(kv.tile(tile + 1)),
-                false => Ahead::of((&[], &[])),
+            let (keys_ahead, values_ahead) = match (tile + 1) * TILE_KEYS <= last {
+                true => kv.tile(tile + 1),
+                false => (&[] as &[u8], &[] as &[u8]),
             };
+            let mut ahead = Ahead([keys_ahead, values_ahead, after]);
             ahead.step();
             let k = keys.load_keys(isa, head, k, count);
             ahead.step();
@@ -362,6 +367,7 @@ impl AttentionScratch {
                     work.weigh(isa, head, group, positions, v, at, count, &mut ahead);
                 }
             }
+            after = ahead.0[2];
         }
     }
 
@@ -519,31 +525,21 @@ fn halves(tile: &[u8]) -> &[u16] {
     numbers
 }
 
-/// The next tile, asked for from memory a little at a time while the one before it is worked on: a core has room for
-/// a few dozen lines on their way, and asking for more makes it stand still.
-struct Ahead<'a> {
-    keys: &'a [u8],
-    values: &'a [u8],
-}
+/// The next tile's keys and values, and what is read after attention: asked for from memory a little at a time while a
+/// tile is worked on. A core has room for a few dozen lines on their way, and asking for more makes it stand still.
+struct Ahead<'a>([&'a [u8]; 3]);
 
-impl<'a> Ahead<'a> {
+impl Ahead<'_> {
     /// Bytes asked for in a step.
     const STEP: usize = 20 * 64;
 
-    fn of((keys, values): (&'a [u8], &'a [u8])) -> Ahead<'a> {
-        Ahead { keys, values }
-    }
-
     #[inline]
     fn step(&mut self) {
-        let from = if self.keys.is_empty() {
-            &mut self.values
-        } else {
-            &mut self.keys
-        };
-        let (now, later) = from.split_at(from.len().min(Ahead::STEP));
-        prefetch(now);
-        *from = later;
+        if let Some(from) = self.0.iter_mut().find(|bytes| !bytes.is_empty()) {
+            let (now, later) = from.split_at(from.len().min(Ahead::STEP));
+            prefetch(now);
+            *from = later;
+        }
     }
 }
 

@@ -139,6 +139,11 @@ impl PackedMatrix {
         self.data.len()
     }
 
+    /// The packed bytes, in the order in which products read them.
+    pub fn packed(&self) -> &[u8] {
+        &self.data
+    }
+
     fn panel_bytes(&self) -> usize {
         self.k / self.layout.superblock * self.layout.bytes
     }
