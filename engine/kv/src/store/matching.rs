@@ -9,7 +9,7 @@ use super::record::{
 };
 use super::rows::{self, Space};
 use super::suffix::{MIN_RUN_TOKENS, SuffixAutomaton};
-use rusqlite::{Connection, Params, params};
+use rusqlite::{Connection, Params, Transaction, params};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -60,8 +60,9 @@ impl ChunkStore {
         prompt: &[u32],
     ) -> Result<PrefixMatch, StoreError> {
         let state = self.0.state();
-        match rows::space(&state.index, namespace).during("matching a prompt")? {
-            Some(space) => longest_prefix(&state.index, space, from, prompt),
+        let index = reading(&state.index)?;
+        match rows::space(&index, namespace).during("matching a prompt")? {
+            Some(space) => longest_prefix(&index, space, from, prompt),
             None => Ok(PrefixMatch::default()),
         }
     }
@@ -72,8 +73,9 @@ impl ChunkStore {
     /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
     pub fn with_content(&self, namespace: Namespace, tokens: &[u32]) -> Result<Vec<ChunkId>, StoreError> {
         let state = self.0.state();
-        match rows::space(&state.index, namespace).during("matching a prompt")? {
-            Some(space) => with_content(&state.index, space, tokens),
+        let index = reading(&state.index)?;
+        match rows::space(&index, namespace).during("matching a prompt")? {
+            Some(space) => with_content(&index, space, tokens),
             None => Ok(Vec::new()),
         }
     }
@@ -86,11 +88,17 @@ impl ChunkStore {
     /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
     pub fn runs(&self, namespace: Namespace, prompt: &[u32]) -> Result<Vec<ChunkRun>, StoreError> {
         let state = self.0.state();
-        match rows::space(&state.index, namespace).during("matching a prompt")? {
-            Some(space) => runs(&state.index, space, prompt, self.0.options.run_candidates),
+        let index = reading(&state.index)?;
+        match rows::space(&index, namespace).during("matching a prompt")? {
+            Some(space) => runs(&index, space, prompt, self.0.options.run_candidates),
             None => Ok(Vec::new()),
         }
     }
+}
+
+/// One transaction for all questions of a match: to begin and end one for each question takes longer than the answers.
+fn reading(index: &Connection) -> Result<Transaction<'_>, StoreError> {
+    index.unchecked_transaction().during("matching a prompt")
 }
 
 /// A place that the walk down the tree has reached.

@@ -85,8 +85,9 @@
 //! needs no hash to be believed.
 //!
 //! Fingerprints are in SQLite rather than in memory: at 100,000 chunks there are two million of them, which opening
-//! would have to make anew from 100 MB of tokens, and looking up those of a prompt costs about a millisecond. The
-//! numbers: `cargo run --release -p reprise-kv --example store_rates`.
+//! would have to make anew from 100 MB of tokens. Looking up those of a prompt of 3,000 tokens takes some four
+//! milliseconds of a busy machine with 10,000 chunks, most of what matching takes:
+//! `cargo run --release -p reprise-kv --example store_rates`.
 //!
 //! # What can be interrupted
 //!

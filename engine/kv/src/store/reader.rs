@@ -32,7 +32,7 @@ impl ChunkReader {
     }
 
     /// Reads the bytes of one shard into `bytes`, whose content they replace and whose room they use. The checksum is
-    /// verified each time: it costs less than a tenth of the read.
+    /// verified at every read: the file can change between two of them.
     ///
     /// # Errors
     /// [`StoreError::ChunkDamaged`] when the file was cut short or changed: the chunk is dropped, and what `bytes`
