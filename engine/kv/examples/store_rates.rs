@@ -69,7 +69,7 @@ fn measure(folder: &Path, count: u32) -> Result<(), Box<dyn Error>> {
         let mut id: Option<ChunkId> = None;
         timed(&mut times[0], &mut || {
             let found = store.longest_prefix(SPACE, ChainHash::START, &prompt)?;
-            assert_eq!(found.tokens, 1_500);
+            assert!(found.tokens >= 1_500);
             id = found.chunks.first().map(|chunk| chunk.chunk);
             Ok(())
         })?;
