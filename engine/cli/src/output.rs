@@ -45,21 +45,32 @@ pub fn note(text: &str) {
     };
 }
 
-/// A line on the terminal about work in progress, written over and over; gone when dropped. Off a terminal, and in
-/// quiet, nothing is shown.
+/// A line on the terminal about work in progress, written over and over; gone when cleared or dropped. Off a terminal,
+/// and in quiet, nothing is shown.
 pub struct StatusLine {
     is_shown: bool,
+    stands: bool,
 }
 
 impl StatusLine {
     pub fn new(quiet: bool) -> StatusLine {
         StatusLine {
             is_shown: !quiet && io::stderr().is_terminal(),
+            stands: false,
         }
     }
 
-    pub fn show(&self, text: &str) {
-        self.write(&format!("\r\x1b[2K\x1b[2m{text}\x1b[0m"));
+    pub fn show(&mut self, text: &str) {
+        self.write(&format!("\r\x1b[2K{text}"));
+        self.stands = true;
+    }
+
+    /// Takes the line away, where one stands: another may have been written since.
+    pub fn clear(&mut self) {
+        if self.stands {
+            self.write("\r\x1b[2K");
+            self.stands = false;
+        }
     }
 
     fn write(&self, text: &str) {
@@ -73,7 +84,7 @@ impl StatusLine {
 
 impl Drop for StatusLine {
     fn drop(&mut self) {
-        self.write("\r\x1b[2K");
+        self.clear();
     }
 }
 
@@ -107,7 +118,7 @@ impl Display {
                     .show(*done_tokens, *total_tokens, *reused_tokens, *reading_time);
             }
             Event::Text(text) => {
-                self.progress.clear();
+                self.progress.line.clear();
                 let mut out = io::stdout().lock();
                 if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
                     self.failed.get_or_insert(error);
@@ -122,7 +133,7 @@ impl Display {
 
     /// Ends the answer's last line; the failure to write it, if there was one.
     pub fn finish(mut self) -> Outcome {
-        self.progress.clear();
+        self.progress.line.clear();
         if let Some(error) = self.failed {
             return Err(Failure::output(&error));
         }
@@ -138,18 +149,18 @@ impl Display {
 
 /// The line about a long prompt being read.
 struct Progress {
+    line: StatusLine,
     terminal: bool,
     quiet: bool,
-    shown: bool,
     last: Option<Instant>,
 }
 
 impl Progress {
     fn new(quiet: bool) -> Progress {
         Progress {
+            line: StatusLine::new(quiet),
             terminal: io::stderr().is_terminal(),
             quiet,
-            shown: false,
             last: None,
         }
     }
@@ -169,20 +180,11 @@ impl Progress {
         }
         self.last = Some(Instant::now());
         let line = progress_line(done, total, reused, elapsed);
-        let mut error = io::stderr();
-        let _ = match self.terminal {
-            true => write!(error, "\r\x1b[2K{line}").and_then(|()| error.flush()),
-            false => writeln!(error, "{line}"),
-        };
-        self.shown = true;
-    }
-
-    fn clear(&mut self) {
-        if self.shown && self.terminal {
-            let mut error = io::stderr();
-            let _ = write!(error, "\r\x1b[2K").and_then(|()| error.flush());
+        if self.terminal {
+            self.line.show(&line);
+        } else {
+            let _ = writeln!(io::stderr(), "{line}");
         }
-        self.shown = false;
     }
 }
 
@@ -200,8 +202,10 @@ fn progress_line(done: usize, total: usize, reused: usize, elapsed: Duration) ->
 /// The line under an answer: how long, how fast, how much was reused, and why it ended when that is not plain.
 pub fn footer(answer: &Answer) -> String {
     let mut parts = vec![match answer.answer_tokens {
-        0 if answer.stop == StopReason::Cancelled => "no token yet".to_owned(),
-        0 => "an empty answer: the model ended its turn at once".to_owned(),
+        0 if answer.stop == StopReason::EndOfTurn => {
+            "an empty answer: the model ended its turn at once".to_owned()
+        }
+        0 => "no token yet".to_owned(),
         _ => format!(
             "first token after {:.2} s",
             answer.time_to_first_token.as_secs_f64()

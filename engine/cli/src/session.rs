@@ -23,9 +23,9 @@ impl Session {
     /// Loads a model file, for the command of this name.
     pub fn load(program: &str, path: &Path, options: &LoadOptions, quiet: bool) -> Outcome<Session> {
         let interrupts = Interrupts::install()?;
-        let status = StatusLine::new(quiet);
+        let mut status = StatusLine::new(quiet);
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        status.show(&format!("loading {name} ..."));
+        status.show(&format!("\x1b[2mloading {name} ...\x1b[0m"));
         let assistant = Assistant::load(path, options)?;
         drop(status);
         warn(&assistant);

@@ -42,7 +42,7 @@ fn tune(worker: &mut Worker) -> Outcome<Tuned> {
     let shapes: Vec<_> = worker.layouts().iter().map(|layout| layout.shape).collect();
     let mut tuner = Tuner::new(&shapes, worker.tokenizer().clone())?;
     let (backend, _) = worker.parts_mut();
-    let status = StatusLine::new(false);
+    let mut status = StatusLine::new(false);
     loop {
         status.show(&format!("{:.0} % {}", tuner.progress() * 100.0, tuner.activity()));
         if let Some(tuned) = tuner.step(backend)? {

@@ -130,44 +130,19 @@ fn a_full_window_drops_the_oldest_turns_and_says_so() {
     assert_eq!(run.err.matches("first token after").count(), 5, "{run:?}");
 }
 
+/// A chat that is writing a long answer, with its input and its output.
 #[cfg(unix)]
-#[test]
-fn a_chat_that_is_told_to_end_ends_in_the_middle_of_an_answer() {
+fn chat_in_mid_answer(
+    home: &std::path::Path,
+) -> (
+    std::process::Child,
+    std::process::ChildStdin,
+    std::process::ChildStdout,
+) {
     use std::io::{Read, Write};
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
-    let home = folder();
-    let mut chat = reprise(home.path())
-        .args(["chat", "--greedy", "--threads", "1", "--max-tokens", "4000"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    // Kept open: it is not the end of the input that ends the chat.
-    let mut input = chat.stdin.take().unwrap();
-    writeln!(
-        input,
-        "Write a very long story about a lighthouse, chapter by chapter."
-    )
-    .unwrap();
-    let mut out = chat.stdout.take().unwrap();
-    out.read_exact(&mut [0]).unwrap();
-    let end = format!("kill -TERM {}", chat.id());
-    assert!(Command::new("sh").args(["-c", &end]).status().unwrap().success());
-    out.read_to_end(&mut Vec::new()).unwrap();
-    assert_eq!(chat.wait().unwrap().code(), Some(143));
-    drop(input);
-}
-
-#[cfg(unix)]
-#[test]
-fn control_c_stops_the_answer_and_the_chat_goes_on() {
-    use std::io::{BufRead, BufReader, Read, Write};
-    use std::process::{Command, Stdio};
-
-    let home = folder();
-    let mut chat = reprise(home.path())
+    let mut chat = reprise(home)
         .args(["chat", "--greedy", "--threads", "1", "--max-tokens", "4000"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -176,8 +151,6 @@ fn control_c_stops_the_answer_and_the_chat_goes_on() {
         .unwrap();
     let mut input = chat.stdin.take().unwrap();
     let mut out = chat.stdout.take().unwrap();
-    let mut err = BufReader::new(chat.stderr.take().unwrap());
-
     writeln!(
         input,
         "Write a very long story about a lighthouse and the people of its island, chapter by chapter."
@@ -185,14 +158,38 @@ fn control_c_stops_the_answer_and_the_chat_goes_on() {
     .unwrap();
     // The answer has begun once there is a first byte of it.
     out.read_exact(&mut [0]).unwrap();
-    let interrupt = format!("kill -INT {}", chat.id());
-    assert!(
-        Command::new("sh")
-            .args(["-c", &interrupt])
-            .status()
-            .unwrap()
-            .success()
-    );
+    (chat, input, out)
+}
+
+#[cfg(unix)]
+fn signal(child: &std::process::Child, name: &str) {
+    let command = format!("kill -{name} {}", child.id());
+    let status = std::process::Command::new("sh").args(["-c", &command]).status();
+    assert!(status.unwrap().success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_chat_that_is_told_to_end_ends_in_the_middle_of_an_answer() {
+    use std::io::Read;
+
+    let home = folder();
+    // The input is kept open: it is not its end that ends the chat.
+    let (mut chat, _input, mut out) = chat_in_mid_answer(home.path());
+    signal(&chat, "TERM");
+    out.read_to_end(&mut Vec::new()).unwrap();
+    assert_eq!(chat.wait().unwrap().code(), Some(143));
+}
+
+#[cfg(unix)]
+#[test]
+fn control_c_stops_the_answer_and_the_chat_goes_on() {
+    use std::io::{BufRead, BufReader, Read, Write};
+
+    let home = folder();
+    let (mut chat, mut input, mut out) = chat_in_mid_answer(home.path());
+    let mut err = BufReader::new(chat.stderr.take().unwrap());
+    signal(&chat, "INT");
     let mut footer = String::new();
     err.read_line(&mut footer).unwrap();
     assert!(footer.contains("| stopped]"), "{footer}");

@@ -413,14 +413,15 @@ impl Worker {
             } = self.queue.remove(index);
             self.scheduler.remove(id);
             self.totals.requests += 1;
+            let waited = begin.elapsed();
             (request.on_end)(Ok(Answer {
                 text: String::new(),
                 stop: StopReason::Cancelled,
                 prompt_tokens: request.prompt.len(),
                 reused_tokens: 0,
                 answer_tokens: 0,
-                waiting_time: begin.elapsed(),
-                time_to_first_token: begin.elapsed(),
+                waiting_time: waited,
+                time_to_first_token: waited,
                 decode_time: std::time::Duration::ZERO,
             }));
         }

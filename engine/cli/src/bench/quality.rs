@@ -145,7 +145,7 @@ fn measure(worker: &mut Worker, formats: &[Format]) -> Outcome<Vec<Verdict>> {
 }
 
 fn drive(mut trial: Trial, backend: &mut dyn Backend) -> Outcome<Vec<Verdict>> {
-    let status = StatusLine::new(false);
+    let mut status = StatusLine::new(false);
     while !trial.step(backend, false)? {
         status.show(&format!("{:.0} %", trial.progress() * 100.0));
     }

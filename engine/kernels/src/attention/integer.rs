@@ -11,7 +11,7 @@ mod integer_avx2;
 use super::{ROWS, TILE_KEYS};
 use crate::half::f16_to_f32;
 use crate::isa::Isa;
-use crate::kv::tq4::{Codebook, MOST_CODE};
+use crate::kv::tq4::{Codebook, MOST_CODE, Side};
 use crate::kv::{KvFormat, key_slot, value_dims};
 use crate::math::by_level;
 
@@ -46,7 +46,7 @@ fn quantise_row_body(values: &[f32], limit: f32, codes: &mut [i16]) -> f32 {
 }
 
 by_level! {
-    /// See the body.
+    /// Values to integers of at most `limit`; returns what one unit is worth.
     quantise_row(values: &[f32], limit: f32, codes: &mut [i16]) -> f32 => quantise_row_body
 }
 
@@ -89,8 +89,7 @@ by_level! {
 /// are stored; those of TQ4 are looked up into `room`, of values the first `count` positions.
 pub(super) fn codes_of<'a>(
     isa: Isa,
-    format: KvFormat,
-    is_key: bool,
+    (format, side): (KvFormat, Side),
     tile: &'a [u8],
     dim: usize,
     count: usize,
@@ -105,15 +104,15 @@ pub(super) fn codes_of<'a>(
     if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
         // SAFETY: the level implies AVX2; lengths were checked.
         unsafe {
-            match is_key {
-                true => integer_avx2::look_up_keys(book, tile, dim, room),
-                false => integer_avx2::look_up_values(book, tile, dim, count, room),
+            match side {
+                Side::Key => integer_avx2::look_up_keys(book, tile, dim, room),
+                Side::Value => integer_avx2::look_up_values(book, tile, dim, count, room),
             }
         }
         return room;
     }
     let _ = isa;
-    if is_key {
+    if side == Side::Key {
         let rows = tile[..dim / 2 * TILE_KEYS].as_chunks::<TILE_KEYS>().0;
         for (row, codes) in rows.iter().zip(room.as_chunks_mut::<{ 2 * TILE_KEYS }>().0) {
             for (position, to) in codes.as_chunks_mut::<2>().0.iter_mut().enumerate() {

@@ -145,36 +145,26 @@ impl Tile {
         }
     }
 
-    /// Brings the first `count` keys to their form; returns the codes, where there are any.
-    fn load_keys<'a>(&'a mut self, isa: Isa, head: &Head<'_>, tile: &'a [u8], count: usize) -> Form<'a> {
-        if head.keys == KvFormat::F16 {
-            float::load_keys(isa, &halves(tile)[..count * head.dim], head.dim, &mut self.floats);
-            return Form::Floats(&self.floats);
-        }
-        self.load_codes(isa, head.keys, true, tile, head.dim, count)
-    }
-
-    /// Brings the first `count` values to their form.
-    fn load_values<'a>(&'a mut self, isa: Isa, head: &Head<'_>, tile: &'a [u8], count: usize) -> Form<'a> {
-        if head.values == KvFormat::F16 {
-            float::load_values(isa, &halves(tile)[..count * head.dim], &mut self.floats);
-            return Form::Floats(&self.floats);
-        }
-        self.load_codes(isa, head.values, false, tile, head.dim, count)
-    }
-
-    fn load_codes<'a>(
+    /// Brings the first `count` keys or values to their form.
+    fn load<'a>(
         &'a mut self,
         isa: Isa,
-        format: KvFormat,
-        is_key: bool,
+        (format, side): (KvFormat, Side),
         tile: &'a [u8],
         dim: usize,
         count: usize,
     ) -> Form<'a> {
+        if format == KvFormat::F16 {
+            let numbers = &halves(tile)[..count * dim];
+            match side {
+                Side::Key => float::load_keys(isa, numbers, dim, &mut self.floats),
+                Side::Value => float::load_values(isa, numbers, &mut self.floats),
+            }
+            return Form::Floats(&self.floats);
+        }
         integer::units_of(isa, format, tile, dim, &mut self.units);
         Form::Codes {
-            codes: integer::codes_of(isa, format, is_key, tile, dim, count, &mut self.codes),
+            codes: integer::codes_of(isa, (format, side), tile, dim, count, &mut self.codes),
             units: &self.units,
         }
     }
@@ -349,9 +339,9 @@ impl AttentionScratch {
             };
             let mut ahead = Ahead([keys_ahead, values_ahead, after]);
             ahead.step();
-            let k = keys.load_keys(isa, head, k, count);
+            let k = keys.load(isa, (head.keys, Side::Key), k, dim, count);
             ahead.step();
-            let v = values.load_values(isa, head, v, count);
+            let v = values.load(isa, (head.values, Side::Value), v, dim, count);
             ahead.step();
             if let Some(residual) = &head.residual
                 && at / offset::SPAN != span

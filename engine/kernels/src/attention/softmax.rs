@@ -5,7 +5,7 @@
 mod softmax_avx2;
 
 use super::TILE_KEYS;
-use super::integer::ROUNDER;
+use super::integer::{ROUNDER, quantise_row};
 use crate::isa::Isa;
 use crate::math::exp;
 use std::ops::Range;
@@ -91,15 +91,6 @@ pub(super) fn quantise(
         // SAFETY: the level implies AVX2.
         return unsafe { softmax_avx2::quantise(scores, units, limit, weights) };
     }
-    let _ = isa;
-    let mut most = 0.0f32;
-    for (&score, &unit) in scores.iter().zip(units) {
-        let size = (score * unit).abs();
-        most = if size > most { size } else { most };
-    }
-    let inverse = if most > 0.0 { limit / most } else { 0.0 };
-    for ((&score, &unit), weight) in scores.iter().zip(units).zip(weights) {
-        *weight = (score * unit * inverse + ROUNDER).to_bits() as i16;
-    }
-    most / limit
+    let scaled: Scores = std::array::from_fn(|key| scores[key] * units[key]);
+    quantise_row(isa, &scaled, limit, weights)
 }

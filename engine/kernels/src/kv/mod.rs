@@ -58,13 +58,22 @@ impl KvFormat {
         }
     }
 
-    /// Bytes of one vector of `dim` values.
-    pub const fn vector_bytes(self, dim: usize) -> usize {
+    /// Bytes of the codes of one vector of `dim` values, without the scale or norm.
+    pub(crate) const fn code_bytes(self, dim: usize) -> usize {
         match self {
             KvFormat::F16 => 2 * dim,
-            KvFormat::Q8 => dim + 2,
-            KvFormat::Tq4 => dim / 2 + 2,
+            KvFormat::Q8 => dim,
+            KvFormat::Tq4 => dim / 2,
         }
+    }
+
+    /// Bytes of one vector of `dim` values.
+    pub const fn vector_bytes(self, dim: usize) -> usize {
+        self.code_bytes(dim)
+            + match self {
+                KvFormat::F16 => 0,
+                KvFormat::Q8 | KvFormat::Tq4 => 2,
+            }
     }
 
     /// Bytes of a tile of vectors of `dim` values.
@@ -76,8 +85,7 @@ impl KvFormat {
     pub(crate) const fn units_at(self, dim: usize) -> usize {
         match self {
             KvFormat::F16 => 0,
-            KvFormat::Q8 => TILE_KEYS * dim,
-            KvFormat::Tq4 => TILE_KEYS * dim / 2,
+            KvFormat::Q8 | KvFormat::Tq4 => TILE_KEYS * self.code_bytes(dim),
         }
     }
 }

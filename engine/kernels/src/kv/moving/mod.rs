@@ -48,11 +48,7 @@ impl Vectors {
 
     /// Bytes of codes, without the scale or norm.
     const fn code_bytes(self) -> usize {
-        match self.format {
-            KvFormat::F16 => 2 * self.dim,
-            KvFormat::Q8 => self.dim,
-            KvFormat::Tq4 => self.dim / 2,
-        }
+        self.format.code_bytes(self.dim)
     }
 
     /// Where a tile has the scale or norm of a position; half precision has none.
