@@ -53,8 +53,8 @@ fn tune(worker: &mut Worker) -> Outcome<Tuned> {
 
 fn report(worker: &Worker, tuned: &Tuned) -> String {
     let mut text = format!("{}\n{}\n\n", worker.info().name, machine::describe());
-    text += "| KV format | bytes/token | rise of perplexity |      KL |        |\n";
-    text += "| --------- | ----------: | -----------------: | ------: | ------ |\n";
+    text += "| KV format       | bytes/token |  rise of perplexity |      KL |        |\n";
+    text += "| --------------- | ----------: | ------------------: | ------: | ------ |\n";
     for verdict in &tuned.verdicts {
         let total = verdict.total();
         let words = match (verdict.profile == tuned.profile, verdict.is_hopeless) {
@@ -63,15 +63,16 @@ fn report(worker: &Worker, tuned: &Tuned) -> String {
             _ => "",
         };
         text += &format!(
-            "| {:9} | {:11} | {:17.2}% | {:7.4} | {words:6} |\n",
+            "| {:15} | {:11} | {:11.2} ± {:.2} % | {:7.4} | {words:6} |\n",
             verdict.name,
             verdict.token_bytes,
             total.perplexity_rise() * 100.0,
+            total.rise_error() * 100.0,
             total.mean_kl()
         );
     }
     text += &format!(
-        "\nchosen: {}, the smallest with a KL below {MOST_KL} and a rise below {:.0} %\n",
+        "\nchosen: {}, the smallest with a KL below {MOST_KL} and a rise, its error included, below {:.0} %\n",
         tuned.profile.name(),
         MOST_RISE * 100.0
     );

@@ -26,8 +26,8 @@ pub const MOST_KL: f64 = 0.02;
 pub const MOST_RISE: f64 = 0.01;
 /// At equal size the mean is taken out of keys only where that at least halves the divergence: it costs time.
 const WORTHWHILE: f64 = 0.5;
-/// One layer in so many, the first ones, has values of eight bits in the candidate between four and eight.
-const EARLY_SHARE: usize = 3;
+/// Tenths of the layers, the first ones, that have values of eight bits in the candidates between four and eight.
+const EARLY_TENTHS: [usize; 2] = [4, 6];
 /// Tokens of a calibration call.
 const CALL_TOKENS: usize = 64;
 /// A graph size is good enough when its time per token is within this of the best (DESIGN section 6).
@@ -328,31 +328,32 @@ fn turning_point(times: &[(usize, f64)]) -> usize {
 fn candidates(shapes: &[LayerShape], statistics: &[LayerStatistics]) -> Vec<(String, KvProfile)> {
     use KvFormat::{Q8, Tq4};
     let mut all: Vec<(String, KvProfile)> = Vec::new();
-    for (keys, values, is_residual, early) in [
-        (Tq4, Tq4, true, false),
-        (Q8, Tq4, false, false),
-        (Q8, Tq4, true, false),
-        (Q8, Tq4, false, true),
-        (Q8, Q8, false, false),
-        (Q8, Q8, true, false),
+    for (keys, values, is_residual, early_tenths) in [
+        (Tq4, Tq4, true, 0),
+        (Q8, Tq4, false, 0),
+        (Q8, Tq4, true, 0),
+        (Q8, Tq4, false, EARLY_TENTHS[0]),
+        (Q8, Tq4, false, EARLY_TENTHS[1]),
+        (Q8, Q8, false, 0),
+        (Q8, Q8, true, 0),
     ] {
         let mut profile = if is_residual {
             residual(shapes, statistics, keys, values)
         } else {
             KvProfile::uniform(shapes, keys, values)
         };
-        if early {
-            // What is off in an early layer goes through all that follow.
-            let count = shapes.len() / EARLY_SHARE;
-            profile
-                .layers
-                .iter_mut()
-                .take(count)
-                .for_each(|layer| layer.values = Q8);
+        // What is off in an early layer goes through all that follow.
+        let early = shapes.len() * early_tenths / 10;
+        for layer in profile.layers.iter_mut().take(early) {
+            layer.values = Q8;
         }
         // Head sizes without a four-bit format make some of these the same.
         if all.iter().all(|(_, other)| *other != profile) {
-            all.push((profile.name(), profile));
+            let name = match early {
+                0 => profile.name(),
+                _ => format!("q8 x{early}, q8/tq4"),
+            };
+            all.push((name, profile));
         }
     }
     all
@@ -374,10 +375,7 @@ pub fn residual(
 
 /// The smallest candidate within the bounds; none when only half precision is.
 fn choose(verdicts: &[Verdict]) -> Option<KvProfile> {
-    let passes = |verdict: &&Verdict| {
-        let total = verdict.total();
-        !verdict.is_hopeless && total.mean_kl() < MOST_KL && total.perplexity_rise() < MOST_RISE
-    };
+    let passes = |verdict: &&Verdict| verdict.is_within_bounds();
     let smallest = verdicts
         .iter()
         .filter(passes)

@@ -10,6 +10,8 @@ pub struct Quality {
     /// Sum of -ln p of the text's own tokens, in nats: of this run, and of the reference.
     loss: f64,
     reference_loss: f64,
+    /// Sum of the squares of what each token's -ln p is above the reference's.
+    rise_squares: f64,
 }
 
 impl Quality {
@@ -19,8 +21,11 @@ impl Quality {
         self.kl += divergence(reference, other, logits, own);
         self.tokens += 1;
         if let Some(next) = next {
-            self.loss += own - f64::from(logits[next as usize]);
-            self.reference_loss += other - f64::from(reference[next as usize]);
+            let loss = own - f64::from(logits[next as usize]);
+            let reference_loss = other - f64::from(reference[next as usize]);
+            self.loss += loss;
+            self.reference_loss += reference_loss;
+            self.rise_squares += (loss - reference_loss) * (loss - reference_loss);
         }
     }
 
@@ -30,6 +35,7 @@ impl Quality {
         self.kl += other.kl;
         self.loss += other.loss;
         self.reference_loss += other.reference_loss;
+        self.rise_squares += other.rise_squares;
     }
 
     /// Mean divergence from the reference, in nats a token.
@@ -44,7 +50,20 @@ impl Quality {
 
     /// How much the perplexity is above the reference's, as a share of it.
     pub fn perplexity_rise(&self) -> f64 {
-        ((self.loss - self.reference_loss) / self.tokens.max(1) as f64).exp() - 1.0
+        self.mean_rise().exp() - 1.0
+    }
+
+    /// Standard error of the rise, over the tokens: any rounding at all, be it of one layer's values, changes what
+    /// follows enough to move the perplexity by this much in either direction.
+    pub fn rise_error(&self) -> f64 {
+        let count = self.tokens.max(1) as f64;
+        let variance = self.rise_squares / count - self.mean_rise() * self.mean_rise();
+        self.mean_rise().exp() * (variance.max(0.0) / count).sqrt()
+    }
+
+    /// In nats a token.
+    fn mean_rise(&self) -> f64 {
+        (self.loss - self.reference_loss) / self.tokens.max(1) as f64
     }
 }
 
@@ -75,6 +94,21 @@ mod tests {
         assert!(quality.mean_kl().abs() < 1e-12 && quality.perplexity_rise().abs() < 1e-12);
         let p = 3f64.exp() / (1f64.exp() + 2f64.exp() + 3f64.exp());
         assert!((quality.perplexity() - 1.0 / p).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_rise_comes_with_its_standard_error() {
+        let mut quality = Quality::default();
+        // -ln p is above the reference's by ln 2 for half of the tokens, and by nothing for the other half.
+        for next in [0, 1, 0, 1] {
+            let reference = if next == 0 { [0.0, 0.0] } else { [3f32.ln(), 0.0] };
+            quality.add(&[0.0, 3f32.ln()], &reference, Some(next));
+        }
+        let half = 2f64.ln() / 2.0;
+        assert!((quality.perplexity_rise() - (half.exp() - 1.0)).abs() < 1e-6);
+        // The standard deviation is half of ln 2, that of the mean of four tokens half of that again.
+        let error = half.exp() * half / 2.0;
+        assert!((quality.rise_error() - error).abs() < 1e-6);
     }
 
     #[test]

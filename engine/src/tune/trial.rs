@@ -3,6 +3,7 @@
 
 use super::quality::Quality;
 use super::texts::{TEST, WINDOW_TOKENS};
+use super::{MOST_KL, MOST_RISE};
 use crate::api::{EngineError, TokenId};
 use crate::backend::{Backend, GraphCall, GraphKind, Outputs, Stretch};
 use reprise_kv::pool::Sequence;
@@ -88,6 +89,15 @@ impl Verdict {
             total.merge(quality);
         }
         total
+    }
+
+    /// Whether it serves: the divergence is below [`MOST_KL`], the rise of the perplexity and its standard error
+    /// together below [`MOST_RISE`].
+    pub fn is_within_bounds(&self) -> bool {
+        let total = self.total();
+        !self.is_hopeless
+            && total.mean_kl() < MOST_KL
+            && total.perplexity_rise() + total.rise_error() < MOST_RISE
     }
 }
 

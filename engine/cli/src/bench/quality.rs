@@ -31,7 +31,8 @@ pub struct QualityArguments {
     /// Compute threads [default: the machine's physical cores]
     #[arg(short, long, value_name = "N", value_parser = crate::arguments::threads)]
     threads: Option<usize>,
-    /// Print JSON: an array of {model, format, bytes_per_token, perplexity, perplexity_rise, kl, texts}
+    /// Print JSON: an array of {model, format, bytes_per_token, perplexity, perplexity_rise,
+    /// perplexity_rise_error, kl, texts}
     #[arg(long)]
     json: bool,
 }
@@ -169,6 +170,7 @@ fn row(model: &str, path: &Path, verdict: &Verdict) -> serde_json::Value {
         "bytes_per_token": verdict.token_bytes,
         "perplexity": total.perplexity(),
         "perplexity_rise": total.perplexity_rise(),
+        "perplexity_rise_error": total.rise_error(),
         "kl": total.mean_kl(),
         "tokens": total.tokens,
         "texts": texts,
@@ -178,16 +180,17 @@ fn row(model: &str, path: &Path, verdict: &Verdict) -> serde_json::Value {
 fn table(model: &str, verdicts: &[Verdict]) -> String {
     let tokens = verdicts.first().map_or(0, |verdict| verdict.total().tokens);
     let mut text = format!("\n{model}, {tokens} tokens of prose, code and chat\n\n");
-    text += "| KV format          | bytes/token | perplexity |    rise |      KL |   prose |    code |    chat |\n";
-    text += "| ------------------ | ----------: | ---------: | ------: | ------: | ------: | ------: | ------: |\n";
+    text += "| KV format          | bytes/token | perplexity |           rise |      KL |   prose |    code |    chat |\n";
+    text += "| ------------------ | ----------: | ---------: | -------------: | ------: | ------: | ------: | ------: |\n";
     for verdict in verdicts {
         let total = verdict.total();
         text += &format!(
-            "| {:18} | {:11} | {:10.3} | {:6.2}% | {:7.4} |",
+            "| {:18} | {:11} | {:10.3} | {:5.2} ± {:.2} % | {:7.4} |",
             verdict.name,
             verdict.token_bytes,
             total.perplexity(),
             total.perplexity_rise() * 100.0,
+            total.rise_error() * 100.0,
             total.mean_kl()
         );
         for (_, quality) in &verdict.texts {
