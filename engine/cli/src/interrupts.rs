@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use reprise_engine::CancelToken;
 
 use crate::failure::{Failure, Outcome};
+use crate::output::StatusLine;
 
 /// The exit code of a program ended by Ctrl-C.
 pub const INTERRUPTED: i32 = 130;
@@ -50,6 +51,18 @@ pub fn on_stop(mut react: impl FnMut(Stop) + Send + 'static) -> Outcome {
 pub fn on_stop(mut react: impl FnMut(Stop) + Send + 'static) -> Outcome {
     ctrlc::set_handler(move || react(Stop::Interrupt))
         .map_err(|error| Failure::message(format!("cannot listen for Ctrl-C: {error}")))
+}
+
+/// Ends the program at Ctrl-C and at requests to end, and takes the line about work in progress away first; once in a
+/// program.
+pub fn end_without_a_trace() -> Outcome {
+    on_stop(|stop| {
+        StatusLine::wipe();
+        process::exit(match stop {
+            Stop::Interrupt => INTERRUPTED,
+            Stop::End(code) => code,
+        })
+    })
 }
 
 /// The program's one reaction to Ctrl-C.

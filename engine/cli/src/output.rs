@@ -10,6 +10,8 @@ use crate::failure::{Failure, Outcome};
 /// How often the progress line is drawn anew on a terminal, and written elsewhere.
 const REDRAW: Duration = Duration::from_millis(100);
 const REWRITE: Duration = Duration::from_secs(5);
+/// Back to the line's beginning, and everything in it gone.
+const CLEAR: &str = "\r\x1b[2K";
 /// Shorter prompts are read before a person could read a progress line.
 const LONG_PROMPT_TOKENS: usize = 256;
 
@@ -61,16 +63,22 @@ impl StatusLine {
     }
 
     pub fn show(&mut self, text: &str) {
-        self.write(&format!("\r\x1b[2K{text}"));
+        self.write(&format!("{CLEAR}{text}"));
         self.stands = true;
     }
 
     /// Takes the line away, where one stands: another may have been written since.
     pub fn clear(&mut self) {
         if self.stands {
-            self.write("\r\x1b[2K");
+            self.write(CLEAR);
             self.stands = false;
         }
+    }
+
+    /// Takes whatever stands in the terminal's last line away, for a program that ends in the middle of its work.
+    pub fn wipe() {
+        let line = StatusLine::new(false);
+        line.write(CLEAR);
     }
 
     fn write(&self, text: &str) {

@@ -11,10 +11,12 @@ use reprise_engine::{LoadOptions, machine};
 use reprise_library::folders;
 
 use crate::failure::{Failure, Outcome};
+use crate::interrupts;
 use crate::output::{StatusLine, note};
 
 /// Tunes a model file and says what was found.
 pub fn run(path: &Path, threads: Option<usize>) -> Outcome {
+    interrupts::end_without_a_trace()?;
     let mut worker = Worker::load(
         path,
         &LoadOptions {

@@ -321,3 +321,22 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert_eq!(done.status.code(), Some(0));
     assert_eq!(String::from_utf8(done.stderr).unwrap(), "");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn control_c_takes_the_line_about_the_work_along() {
+    let home = common::folder();
+    let model = common::default_model();
+    let command = format!(
+        "exec $REPRISE bench quality --formats tq4 -m '{}'",
+        model.display()
+    );
+    let Some(mut bench) = common::terminal::Terminal::run(home.path(), &command) else {
+        return;
+    };
+    bench.until("0 %");
+    bench.press("\u{3}");
+    let (shown, status) = bench.end();
+    assert_eq!(status.code(), Some(130), "{shown}");
+    assert!(shown.ends_with("\r\u{1b}[2K"), "{shown:?}");
+}

@@ -6,6 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::server::{PATIENCE, Server, question};
+#[cfg(target_os = "linux")]
+use common::terminal::Terminal;
 use common::{Run, assert_fails, folder, reprise, run};
 use serde_json::{Value, json};
 
@@ -137,36 +139,15 @@ fn without_a_terminal_the_live_view_says_what_to_use() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_live_view_draws_and_gives_the_terminal_back() {
-    use std::io::{Read, Write};
-    use std::process::{Command, Stdio};
-
     let server = Server::tiny(&[]);
     wait_for(server.home.path(), |list| list[0]["program"] == "serve");
-    let command = format!("stty cols 80 rows 24; exec {} top", env!("CARGO_BIN_EXE_reprise"));
-    let view = Command::new("script")
-        .args(["--quiet", "--return", "--command", &command, "/dev/null"])
-        .env("REPRISE_HOME", server.home.path())
-        .env("TERM", "xterm-256color")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
-    let Ok(mut view) = view else {
-        eprintln!("skipped: there is no script(1) here to give a terminal");
+    let Some(mut view) = Terminal::run(server.home.path(), "exec $REPRISE top") else {
         return;
     };
-    let mut keys = view.stdin.take().unwrap();
-    let mut shown = Vec::new();
-    let mut out = view.stdout.take().unwrap();
-    let mut buffer = [0; 4_096];
-    while !String::from_utf8_lossy(&shown).contains("Totals") {
-        let count = out.read(&mut buffer).unwrap();
-        assert!(count > 0, "{}", String::from_utf8_lossy(&shown));
-        shown.extend_from_slice(&buffer[..count]);
-    }
-    keys.write_all(b"q").unwrap();
-    out.read_to_end(&mut shown).unwrap();
-    assert!(view.wait().unwrap().success());
-    let shown = String::from_utf8_lossy(&shown);
+    view.until("Totals");
+    view.press("q");
+    let (shown, status) = view.end();
+    assert!(status.success());
     assert!(
         shown.contains(&format!("serve {}", server.child.id())) && shown.contains("q leaves"),
         "{shown}"
@@ -180,25 +161,11 @@ fn the_live_view_draws_and_gives_the_terminal_back() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_live_view_ends_with_its_terminal() {
-    use std::process::{Command, Stdio};
-
     let home = folder();
     let number = home.path().join("pid");
     // Whoever ignores the hang-up has only the end of the input to go by.
-    let command = format!(
-        "trap '' HUP; echo $$ >'{}'; exec {} top",
-        number.display(),
-        env!("CARGO_BIN_EXE_reprise")
-    );
-    let view = Command::new("script")
-        .args(["--quiet", "--command", &command, "/dev/null"])
-        .env("REPRISE_HOME", home.path())
-        .env("TERM", "xterm-256color")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .spawn();
-    let Ok(mut terminal) = view else {
-        eprintln!("skipped: there is no script(1) here to give a terminal");
+    let command = format!("trap '' HUP; echo $$ >'{}'; exec $REPRISE top", number.display());
+    let Some(view) = Terminal::run(home.path(), &command) else {
         return;
     };
     let begin = Instant::now();
@@ -213,8 +180,7 @@ fn the_live_view_ends_with_its_terminal() {
         std::fs::read_to_string(format!("/proc/{}/cmdline", number.trim())).unwrap_or_default()
     };
     wait("the view did not start", &|| process().ends_with("top\0"));
-    terminal.kill().unwrap();
-    terminal.wait().unwrap();
+    view.vanish();
     wait("the view outlived its terminal", &|| {
         !process().ends_with("top\0")
     });

@@ -101,7 +101,7 @@ mod tests {
         let mut quality = Quality::default();
         // -ln p is above the reference's by ln 2 for half of the tokens, and by nothing for the other half.
         for next in [0, 1, 0, 1] {
-            let reference = if next == 0 { [0.0, 0.0] } else { [3f32.ln(), 0.0] };
+            let reference = if next == 0 { [0.0, 0.0] } else { [0.0, 3f32.ln()] };
             quality.add(&[0.0, 3f32.ln()], &reference, Some(next));
         }
         let half = 2f64.ln() / 2.0;

@@ -12,6 +12,7 @@ use reprise_library::{folders, models::Shelf};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
+use crate::interrupts;
 use crate::output::StatusLine;
 
 #[derive(Debug, Args)]
@@ -71,6 +72,7 @@ fn format(text: &str) -> Result<Format, String> {
 
 /// Measures and prints.
 pub fn run(arguments: &QualityArguments) -> Outcome {
+    interrupts::end_without_a_trace()?;
     let shelf = Shelf::of_machine()?;
     let names: Vec<Option<&str>> = match arguments.model.as_slice() {
         [] => vec![None],

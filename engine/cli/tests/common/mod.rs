@@ -2,6 +2,8 @@
 #![allow(dead_code, missing_docs)] // each test file uses what it needs
 
 pub mod server;
+#[cfg(target_os = "linux")]
+pub mod terminal;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
