@@ -1,4 +1,6 @@
 //! What the engine offers its callers.
+pub use crate::reuse::cut::{Segment, SegmentKind};
+pub use crate::reuse::read::{Recompute, Strategy};
 use crate::units::megabytes;
 use reprise_kv::{KvFormat, KvProfile};
 use std::path::PathBuf;
@@ -31,6 +33,38 @@ pub struct LoadOptions {
     pub speculation: Speculation,
     /// When parts of the model that nobody needs are released.
     pub residency: Residency,
+    /// Where chunks are kept beyond this run; without one only what the pool holds is used again.
+    pub store: Option<StoreChoice>,
+    /// What of earlier prompts is used again.
+    pub reuse: Reuse,
+}
+
+/// Where chunks are kept on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreChoice {
+    /// The folder: of one engine at a time.
+    pub folder: PathBuf,
+    /// Most bytes of it.
+    pub budget_bytes: u64,
+    /// Most bytes of chunks that stay in memory as well.
+    pub memory_bytes: usize,
+}
+
+/// What of earlier prompts is used again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reuse {
+    /// Nothing: every prompt is read as a new one.
+    Nothing,
+    /// What begins alike.
+    Prefix,
+    /// That, and the same segments wherever they stand; of these a share is computed again.
+    Anywhere(Recompute),
+}
+
+impl Default for Reuse {
+    fn default() -> Reuse {
+        Reuse::Anywhere(Recompute::default())
+    }
 }
 
 /// How keys and values are stored.
@@ -134,6 +168,9 @@ pub struct GenerateOptions {
     pub scratch: bool,
     /// Who asks, for the panel: a chat's name, a client. Shown on this machine only.
     pub owner: String,
+    /// What the prompt consists of, in order; together as long as it. Without segments nothing of it is stored, and
+    /// nothing is looked for beyond its beginning.
+    pub segments: Vec<Segment>,
 }
 
 /// A request for [`crate::Engine::submit`].
@@ -198,6 +235,10 @@ pub struct Answer {
     pub prompt_tokens: usize,
     /// Those of them whose KV was already there.
     pub reused_tokens: usize,
+    /// Those of the reused ones that came from another context or position.
+    pub moved_tokens: usize,
+    /// Those of the moved ones that were computed again, at least.
+    pub recomputed_tokens: usize,
     /// Tokens generated.
     pub answer_tokens: usize,
     /// Time until it had a lane; part of the next.
@@ -324,6 +365,12 @@ pub enum EngineError {
         trained: usize,
         least: usize,
     },
+    /// The chunks' folder cannot be used.
+    #[error(transparent)]
+    Store(#[from] reprise_kv::store::StoreError),
+    /// Segments that are not the prompt's.
+    #[error("the segments have {segments} tokens, the prompt has {prompt}; build both from the same text")]
+    Segments { segments: usize, prompt: usize },
     /// A sampling option out of range.
     #[error("{name} is {value} and must be {range}")]
     BadOption {

@@ -32,6 +32,7 @@ pub mod machine;
 pub mod profile;
 pub mod residency;
 pub mod reuse;
+pub mod rope;
 mod sampling;
 pub mod snapshot;
 mod stop;

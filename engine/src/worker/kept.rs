@@ -15,6 +15,8 @@ pub(super) struct Kept {
 pub(super) struct Entry {
     pub tokens: Vec<TokenId>,
     pub sequence: Sequence,
+    /// How many of the tokens were computed with nothing but exact tokens before them.
+    pub exact_tokens: usize,
     /// Who asked.
     pub owner: String,
 }
@@ -26,7 +28,7 @@ pub(super) fn common(a: &[TokenId], b: &[TokenId]) -> usize {
 
 impl Kept {
     /// Keeps an ended request. What the new one contains is let go: its pages are the same.
-    pub fn keep(&mut self, tokens: Vec<TokenId>, sequence: Sequence, owner: String) {
+    pub fn keep(&mut self, tokens: Vec<TokenId>, sequence: Sequence, exact_tokens: usize, owner: String) {
         debug_assert_eq!(tokens.len(), sequence.len());
         if tokens.is_empty() {
             return;
@@ -38,17 +40,19 @@ impl Kept {
         self.entries.push(Entry {
             tokens,
             sequence,
+            exact_tokens,
             owner,
         });
     }
 
-    /// The longest common beginning with a prompt, and a fork of it; marks it as used.
-    pub fn fork(&mut self, prompt: &[TokenId], most: usize) -> Option<Sequence> {
+    /// The longest common beginning with a prompt, a fork of it, and how many tokens of it are exact; marks it as used.
+    pub fn fork(&mut self, prompt: &[TokenId], most: usize) -> Option<(Sequence, usize)> {
         let (best, len) = self.best(prompt)?;
         let entry = self.entries.remove(best);
         let fork = entry.sequence.fork(len.min(most));
+        let exact_tokens = entry.exact_tokens.min(fork.len());
         self.entries.push(entry);
-        Some(fork)
+        Some((fork, exact_tokens))
     }
 
     /// Length of the longest common beginning with a prompt.
@@ -108,14 +112,16 @@ mod tests {
     fn the_longest_beginning_is_found_and_contained_ones_are_let_go() {
         let pool = PagePool::new(&[64], 8).unwrap();
         let mut kept = Kept::default();
-        kept.keep(vec![1, 2, 3], sequence(&pool, 3), "a".into());
-        kept.keep(vec![1, 2, 9, 9], sequence(&pool, 4), "b".into());
+        kept.keep(vec![1, 2, 3], sequence(&pool, 3), 3, "a".into());
+        kept.keep(vec![1, 2, 9, 9], sequence(&pool, 4), 2, "b".into());
         assert_eq!(kept.longest(&[1, 2, 3, 4]), 3);
-        assert_eq!(kept.fork(&[1, 2, 9, 9, 9], 3).unwrap().len(), 3);
+        let (fork, exact_tokens) = kept.fork(&[1, 2, 9, 9, 9], 3).unwrap();
+        assert_eq!((fork.len(), exact_tokens), (3, 2));
+        drop(fork);
         assert!(kept.fork(&[7], 1).is_none());
-        kept.keep(vec![1, 2, 3, 4], sequence(&pool, 4), "a".into());
+        kept.keep(vec![1, 2, 3, 4], sequence(&pool, 4), 4, "a".into());
         assert_eq!(kept.entries().len(), 2);
-        kept.keep(vec![1, 2], sequence(&pool, 2), "c".into());
+        kept.keep(vec![1, 2], sequence(&pool, 2), 2, "c".into());
         assert_eq!(kept.entries().len(), 2, "what is contained is not kept twice");
         assert!(kept.evict() && kept.evict() && !kept.evict());
         assert_eq!(pool.usage().used, 0);

@@ -7,12 +7,13 @@
 mod kept;
 mod lane;
 mod picture;
+mod reuse;
 mod speculate;
 mod tuning;
 
 use crate::api::{
-    Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Speculation,
-    StopReason, TokenId,
+    Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Reuse, Speculation,
+    StopReason, StoreChoice, TokenId,
 };
 use crate::backend::{Backend, BackendError, Component, GraphCall, GraphKind, Outputs, Stretch};
 use crate::guard::{Guard, Pressure};
@@ -20,10 +21,12 @@ use crate::lanes::policy::{Demand, Policy, Refusal};
 use crate::lanes::scheduler::{RequestId, Scheduler, Turn};
 use crate::load::{Loaded, Work};
 use crate::residency::Leases;
+use crate::reuse::keeper::{Keeper, KeptModel};
 use crate::sampling::Sampler;
 use kept::Kept;
 use lane::{Lane, Pending};
 use reprise_kv::pool::{PagePool, PoolError, Sequence};
+use reprise_kv::store::{ChunkStore, StoreOptions};
 use reprise_kv::{KvLanes, KvProfile, LayerLayout, PAGE_TOKENS};
 use reprise_model::tokenizer::Tokenizer;
 use speculate::{Drafter, MOST_GUESSED, Payoff, PromptLookup};
@@ -80,6 +83,8 @@ pub struct Worker {
     totals: Totals,
     work: Work,
     tuning: Option<tuning::Tuning>,
+    reuse: Reuse,
+    keeper: Option<Keeper>,
 }
 
 /// Counts since the model was loaded.
@@ -110,6 +115,11 @@ impl Worker {
     /// When a draft model cannot be used.
     pub fn new(loaded: Loaded, options: &LoadOptions) -> Result<Worker, EngineError> {
         let tuning = tuning::Tuning::of(&loaded, options)?;
+        let keeper = options
+            .store
+            .as_ref()
+            .map(|choice| keeper_of(&loaded, choice))
+            .transpose()?;
         let Loaded {
             info,
             tokenizer,
@@ -159,6 +169,8 @@ impl Worker {
             profile,
             layouts,
             pool,
+            reuse: options.reuse,
+            keeper,
         })
     }
 
@@ -295,6 +307,14 @@ impl Worker {
                 window,
             });
         }
+        let segments = &request.options.segments;
+        let segment_tokens = segments.iter().map(|segment| segment.tokens).sum();
+        if !segments.is_empty() && segment_tokens != prompt_tokens {
+            return Err(EngineError::Segments {
+                segments: segment_tokens,
+                prompt: prompt_tokens,
+            });
+        }
         let sampler = Sampler::new(&request.options.sampling, self.tokenizer.vocab_size())?;
         let demand = Demand {
             prompt_tokens,
@@ -346,11 +366,15 @@ impl Worker {
         active.max().unwrap_or(0).max(self.kept.longest(prompt))
     }
 
-    /// A fork of the KV that has the longest common beginning with the prompt, without the prompt's last token.
+    /// A fork of the KV that has the longest common beginning with the prompt, without the prompt's last token, and how
+    /// many tokens of it are exact.
     ///
     /// Of a request that still runs whole pages only: sharing the page it writes in would make it copy that page, and
     /// its reservation has none for that.
-    fn fork(&mut self, prompt: &[TokenId]) -> Sequence {
+    fn fork(&mut self, prompt: &[TokenId]) -> (Sequence, usize) {
+        if self.reuse == Reuse::Nothing {
+            return (self.pool.sequence(), 0);
+        }
         let most = prompt.len() - 1;
         let whole = |len: usize| len.min(most) / PAGE_TOKENS * PAGE_TOKENS;
         let active = self.lanes.iter().enumerate().filter_map(|(slot, lane)| {
@@ -358,11 +382,14 @@ impl Worker {
             Some((whole(kept::common(&lane.tokens, prompt)), slot))
         });
         match active.max() {
-            Some((len, slot)) if len > self.kept.longest(prompt).min(most) => self.sequences[slot].fork(len),
+            Some((len, slot)) if len > self.kept.longest(prompt).min(most) => {
+                let exact = self.lanes[slot].as_ref().map_or(0, |lane| lane.exact_tokens);
+                (self.sequences[slot].fork(len), exact.min(len))
+            }
             _ => self
                 .kept
                 .fork(prompt, most)
-                .unwrap_or_else(|| self.pool.sequence()),
+                .unwrap_or_else(|| (self.pool.sequence(), 0)),
         }
     }
 
@@ -419,6 +446,8 @@ impl Worker {
                 stop: StopReason::Cancelled,
                 prompt_tokens: request.prompt.len(),
                 reused_tokens: 0,
+                moved_tokens: 0,
+                recomputed_tokens: 0,
                 answer_tokens: 0,
                 waiting_time: waited,
                 time_to_first_token: waited,
@@ -438,7 +467,7 @@ impl Worker {
         let admitted = scheduler.admit(|id, demand, _| {
             let index = self.queue.iter().position(|pending| pending.id == id)?;
             let prompt = std::mem::take(&mut self.queue[index].request.prompt);
-            let sequence = self.fork(&prompt);
+            let (sequence, exact_tokens) = self.fork(&prompt);
             self.queue[index].request.prompt = prompt;
             let shared_tokens = sequence.len();
             let pages = policy.pages(&Demand {
@@ -446,11 +475,11 @@ impl Worker {
                 ..*demand
             });
             let reservation = self.reserve(pages)?;
-            granted = Some((index, sequence, reservation));
+            granted = Some((index, sequence, exact_tokens, reservation));
             Some(shared_tokens)
         });
         self.scheduler = scheduler;
-        let (Some(id), Some((index, sequence, reservation))) = (admitted, granted) else {
+        let (Some(id), Some((index, sequence, exact_tokens, reservation))) = (admitted, granted) else {
             return false;
         };
         let pending = self.queue.remove(index);
@@ -466,9 +495,13 @@ impl Worker {
             reused,
             self.info.context_tokens,
         );
-        lane.report_prefill();
+        lane.exact_tokens = exact_tokens;
         self.sequences[slot] = sequence;
         self.lanes[slot] = Some(lane);
+        self.bring(slot);
+        if let Some(lane) = &mut self.lanes[slot] {
+            lane.report_prefill();
+        }
         true
     }
 
@@ -479,7 +512,10 @@ impl Worker {
                 return Some(reservation);
             }
             if self.pool.usage().spare() + self.kept.pages() < pages || !self.kept.evict() {
-                return None;
+                // What waits to be stored holds pages as well.
+                if !self.keeper.as_ref().is_some_and(Keeper::give_up_oldest) {
+                    return None;
+                }
             }
         }
     }
@@ -522,6 +558,20 @@ impl Worker {
             return;
         };
         let capacity = self.backend.capacity(GraphKind::Prefill);
+        if lane.reading.is_some() {
+            let most = match most_tokens {
+                Some(most) => most.min(self.mixed_tokens),
+                None => self.call_tokens,
+            };
+            match self.read_on(slot, most.min(capacity)) {
+                Ok(is_done) => self.prefilled(slot, is_done),
+                Err(error) => {
+                    self.sequences[slot].cancel();
+                    self.fail(slot, error);
+                }
+            }
+            return;
+        }
         let done = lane.tokens.len();
         let left = lane.request.prompt.len() - done;
         let wanted = match most_tokens {
@@ -550,8 +600,20 @@ impl Worker {
         };
         lane.tokens
             .extend_from_slice(&lane.request.prompt[done..done + count]);
+        if lane.exact_tokens == done {
+            lane.exact_tokens = lane.tokens.len();
+        }
+        self.prefilled(slot, is_last);
+    }
+
+    /// Tells how far a prompt has come after a call, and draws the first token when all of it is there.
+    fn prefilled(&mut self, slot: usize, is_last: bool) {
+        let Some(lane) = self.lanes[slot].as_mut() else {
+            return;
+        };
         lane.report_prefill();
-        if self.scheduler.prefilled(id, count) {
+        self.scheduler.set_prefilled(lane.id, lane.tokens.len());
+        if is_last {
             let stop = lane.advance(self.backend.logits(), &self.tokenizer, self.info.context_tokens);
             if let Some(stop) = stop {
                 self.finish(slot, stop);
@@ -579,11 +641,7 @@ impl Worker {
             self.leases.sweep(&mut *self.backend);
         }
         self.sequences[slot].prepare(done + count, Some(&mut lane.reservation))?;
-        let stretch = [Stretch {
-            sequence: slot,
-            start: done,
-            tokens: &lane.request.prompt[done..done + count],
-        }];
+        let stretch = [Stretch::new(slot, done, &lane.request.prompt[done..done + count])];
         let call = GraphCall {
             kind: GraphKind::Prefill,
             stretches: &stretch,
@@ -636,18 +694,10 @@ impl Worker {
             return;
         }
         let begin = Instant::now();
-        let mut stretches = [Stretch {
-            sequence: 0,
-            start: 0,
-            tokens: &[],
-        }; LANES];
+        let mut stretches = [Stretch::new(0, 0, &[]); LANES];
         for row in 0..rows {
             let start = self.sequences[ready[row]].len();
-            stretches[row] = Stretch {
-                sequence: ready[row],
-                start,
-                tokens: &tokens[row],
-            };
+            stretches[row] = Stretch::new(ready[row], start, &tokens[row]);
         }
         let call = GraphCall {
             kind: GraphKind::Decode,
@@ -692,6 +742,7 @@ impl Worker {
             match self.sequences[slot].prepare(end, Some(&mut lane.reservation)) {
                 Ok(()) => return true,
                 Err(_) if self.kept.evict() => {}
+                Err(_) if self.keeper.as_ref().is_some_and(Keeper::give_up_oldest) => {}
                 Err(error) => match self.scheduler.capacity_victim().and_then(|id| self.slot_of(id)) {
                     Some(victim) => self.finish(victim, StopReason::Capacity),
                     None => self.fail(slot, EngineError::Pool(error)),
@@ -740,11 +791,7 @@ impl Worker {
             return false;
         }
         let begin = Instant::now();
-        let stretches = [Stretch {
-            sequence: slot,
-            start,
-            tokens: &tokens[..=count],
-        }];
+        let stretches = [Stretch::new(slot, start, &tokens[..=count])];
         let call = GraphCall {
             kind: GraphKind::Decode,
             stretches: &stretches,
@@ -805,10 +852,22 @@ impl Worker {
 
     /// Keeps what a lane had computed, unless it was scratch, and gives back what it was promised.
     fn leave_behind(&mut self, lane: Lane, mut sequence: Sequence) -> Request {
-        let Lane { request, tokens, .. } = lane;
+        let Lane {
+            request,
+            tokens,
+            exact_tokens,
+            ..
+        } = lane;
         sequence.cancel();
-        if !request.options.scratch {
-            self.kept.keep(tokens, sequence, request.options.owner.clone());
+        // An answer is as exact as its prompt.
+        let exact_tokens = match exact_tokens >= request.prompt.len() {
+            true => tokens.len(),
+            false => exact_tokens,
+        };
+        if !request.options.scratch && self.reuse != Reuse::Nothing {
+            self.keep_chunks(&request, &tokens, &sequence, exact_tokens);
+            let owner = request.options.owner.clone();
+            self.kept.keep(tokens, sequence, exact_tokens, owner);
         }
         request
     }
@@ -875,6 +934,25 @@ impl Worker {
             }
         }
     }
+}
+
+/// Opens the store and puts a keeper before it.
+fn keeper_of(loaded: &Loaded, choice: &StoreChoice) -> Result<Keeper, EngineError> {
+    let options = StoreOptions {
+        budget_bytes: choice.budget_bytes,
+        ..StoreOptions::default()
+    };
+    let (store, recovery) = ChunkStore::open(&choice.folder, options)?;
+    if !recovery.is_clean() {
+        tracing::info!(?recovery, "the stored chunks were put in order");
+    }
+    let model = KeptModel {
+        fingerprint: loaded.gguf.fingerprint(),
+        profile: loaded.profile.clone(),
+        layouts: loaded.layouts.clone(),
+        ropes: loaded.backend.ropes(),
+    };
+    Ok(Keeper::start(store, model, choice.memory_bytes).map_err(crate::cpu::CpuError::Threads)?)
 }
 
 /// Tokens of a call that takes about `seconds`: a multiple of `step`, at most `most`.
