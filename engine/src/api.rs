@@ -4,8 +4,8 @@ pub use crate::reuse::read::{Recompute, Strategy};
 use crate::units::megabytes;
 use reprise_kv::{KvFormat, KvProfile};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Identifies one token of a model's vocabulary.
@@ -171,6 +171,44 @@ pub struct GenerateOptions {
     /// What the prompt consists of, in order; together as long as it. Without segments nothing of it is stored, and
     /// nothing is looked for beyond its beginning.
     pub segments: Vec<Segment>,
+    /// Watches the answer's logits, or dictates the answer, for measuring.
+    pub script: Option<Arc<Script>>,
+}
+
+/// Watches an answer's logits; dictates the answer where there is one.
+#[derive(Debug, Default)]
+pub struct Script {
+    dictated: Option<Vec<TokenId>>,
+    seen: Mutex<Vec<Vec<f32>>>,
+}
+
+impl Script {
+    /// Watches an answer.
+    pub fn watch() -> Arc<Script> {
+        Arc::default()
+    }
+
+    /// Dictates an answer, which ends with the last of `tokens`, and watches what the model would have said.
+    pub fn dictate(tokens: Vec<TokenId>) -> Arc<Script> {
+        Arc::new(Script {
+            dictated: Some(tokens),
+            seen: Mutex::default(),
+        })
+    }
+
+    /// The logits from which each token of the answer was drawn, in order; they are taken out.
+    pub fn take_logits(&self) -> Vec<Vec<f32>> {
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes the logits of the answer's next token; that token, or none at the end, where it is dictated.
+    pub(crate) fn next(&self, index: usize, logits: &[f32]) -> Option<Option<TokenId>> {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(logits.to_vec());
+        self.dictated.as_ref().map(|tokens| tokens.get(index).copied())
+    }
 }
 
 /// A request for [`crate::Engine::submit`].

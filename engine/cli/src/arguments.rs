@@ -242,6 +242,7 @@ impl AnswerArguments {
             stop_when_repeating: false,
             scratch: false,
             owner: "terminal".into(),
+            ..GenerateOptions::default()
         }
     }
 }

@@ -304,6 +304,7 @@ impl Assistant {
             stop_when_repeating: true,
             scratch: true,
             owner: "title".into(),
+            ..GenerateOptions::default()
         };
         let options = self.writer.suited(options, prompt.len());
         let answer = self.engine.generate(&prompt, &options, cancel, &mut |_| ())?;

@@ -137,7 +137,16 @@ impl Lane {
         if self.answer_tokens >= self.options().max_tokens {
             return Some(StopReason::MaxTokens);
         }
-        let token = self.sampler.sample(logits, &self.tokens);
+        let dictated = self
+            .options()
+            .script
+            .as_ref()
+            .and_then(|script| script.next(self.answer_tokens, logits));
+        let token = match dictated {
+            None => self.sampler.sample(logits, &self.tokens),
+            Some(Some(token)) => token,
+            Some(None) => return Some(StopReason::EndOfTurn),
+        };
         let first = self.begin.elapsed();
         self.first_token.get_or_insert(first);
         self.decode_begin.get_or_insert_with(Instant::now);

@@ -11,6 +11,7 @@ mod ours;
 mod peer;
 mod quality;
 mod table;
+mod workload;
 
 use std::path::PathBuf;
 
@@ -99,6 +100,8 @@ enum What {
     Quality(quality::QualityArguments),
     /// Measure how long an answer stands still while a long prompt is read beside it
     Lanes(lanes::LanesArguments),
+    /// Measure what using earlier prompts again does to the wait and to the answers
+    Workload(workload::WorkloadArguments),
 }
 
 fn lane_count(text: &str) -> Result<usize, String> {
@@ -181,6 +184,7 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
     match &arguments.what {
         Some(What::Quality(arguments)) => return quality::run(arguments),
         Some(What::Lanes(arguments)) => return lanes::run(arguments),
+        Some(What::Workload(arguments)) => return workload::run(arguments),
         None => {}
     }
     let tests = tests(arguments)?;
