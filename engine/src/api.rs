@@ -44,10 +44,10 @@ pub struct LoadOptions {
 pub struct StoreChoice {
     /// The folder: of one engine at a time.
     pub folder: PathBuf,
-    /// Most bytes of it.
-    pub budget_bytes: u64,
-    /// Most bytes of chunks that stay in memory as well.
-    pub memory_bytes: usize,
+    /// Most bytes of it; `None` takes what suits the disk (see [`crate::budget`]).
+    pub budget_bytes: Option<u64>,
+    /// Most bytes of chunks that stay in memory as well; `None` takes a share of the KV memory.
+    pub memory_bytes: Option<usize>,
 }
 
 /// What of earlier prompts is used again.
@@ -351,8 +351,8 @@ pub enum EngineError {
     /// The request does not fit the KV memory, however long it waits.
     #[error(
         "this request needs {} of KV memory (a prompt of {prompt_tokens} tokens and up to {output_tokens} of answer), \
-         and {} is all there is; shorten it, let the answer be shorter (--max-tokens), or give the KV memory more \
-         (--kv-budget, or Settings)",
+         and {} is all there is, for {held_tokens} tokens of prompt and answer together; shorten it, or give the KV \
+         memory more (--kv-budget, or Settings)",
         megabytes(*needed_bytes),
         megabytes(*total_bytes)
     )]
@@ -361,6 +361,7 @@ pub enum EngineError {
         output_tokens: usize,
         needed_bytes: u64,
         total_bytes: u64,
+        held_tokens: usize,
     },
     /// The guard refuses new work.
     #[error(

@@ -43,6 +43,6 @@ pub mod worker;
 pub use api::*;
 pub use engine::Engine;
 pub use load::Work;
-pub use reprise_kv::store::Owner;
+pub use reprise_kv::store::{self, Owner};
 pub use reprise_kv::{KvFormat, KvProfile};
 pub use sampling::Sampler;

@@ -27,7 +27,7 @@ const PASSAGES: [&str; 3] = [
 
 /// A prompt with some passages in an order, and its segments.
 fn prompt(worker: &Worker, order: &[usize], question: &str) -> (Vec<u32>, Vec<Segment>) {
-    let owner = |kind: &str, name: String| Owner::new(kind, name).unwrap();
+    let owner = |kind: &str, name: String| Some(Owner::new(kind, name).unwrap());
     let mut parts = vec![(
         SegmentKind::System,
         owner("chat", "1".into()),
@@ -64,8 +64,8 @@ fn load(folder: &Path, reuse: Reuse) -> Worker {
         context_tokens: Some(2_048),
         store: Some(StoreChoice {
             folder: folder.to_owned(),
-            budget_bytes: 1 << 30,
-            memory_bytes: 64 << 20,
+            budget_bytes: Some(1 << 30),
+            memory_bytes: Some(64 << 20),
         }),
         reuse,
         ..LoadOptions::default()

@@ -14,7 +14,7 @@
 //! let selection = select("When do I prune the apple tree?", &passages, 12, &count)?;
 //! assert_eq!(selection.used()[0].place.to_string(), "lines 5-7");
 //! let prompt = assemble("When do I prune the apple tree?", &selection);
-//! assert_eq!(prompt.user.last().map(String::as_str), Some("Question: When do I prune the apple tree?"));
+//! assert_eq!(prompt.user.last().map(|part| part.text.as_str()), Some("Question: When do I prune the apple tree?"));
 //! # Ok::<(), reprise_library::LibraryError>(())
 //! ```
 

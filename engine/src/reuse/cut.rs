@@ -33,8 +33,8 @@ impl SegmentKind {
 pub struct Segment {
     /// What it is.
     pub kind: SegmentKind,
-    /// Whose it is: chunks are erased with their owner.
-    pub owner: Owner,
+    /// Whose it is: chunks are erased with their owner. What belongs to nobody is not stored.
+    pub owner: Option<Owner>,
     /// How many tokens it has.
     pub tokens: usize,
 }
@@ -44,15 +44,15 @@ pub struct Segment {
 pub struct Cut {
     /// Which tokens.
     pub tokens: Range<usize>,
-    /// Whose they are; of several owners the first.
-    pub owner: Owner,
+    /// Whose they are; of several owners the first. What belongs to nobody is not stored.
+    pub owner: Option<Owner>,
     /// Whether it is a whole segment, or a part of one, that stands alone.
     pub stands_alone: bool,
 }
 
 /// Cuts segments into chunks of at most 256 tokens. A segment that stands alone is cut by itself, into equal parts, so
-/// that it is always cut alike; the others are joined and cut from where they begin, so that more tokens behind them
-/// leave the chunks before as they are.
+/// that it is always cut alike; others of one owner are joined and cut from where they begin, so that more tokens behind
+/// them leave the chunks before as they are.
 pub fn cut(segments: &[Segment]) -> Vec<Cut> {
     let mut cuts: Vec<Cut> = Vec::new();
     let mut start = 0;
@@ -67,7 +67,8 @@ pub fn cut(segments: &[Segment]) -> Vec<Cut> {
             }));
         } else {
             let mut from = start;
-            if let Some(last) = cuts.last_mut().filter(|last| !last.stands_alone) {
+            let joins = |last: &&mut Cut| !last.stands_alone && last.owner == segment.owner;
+            if let Some(last) = cuts.last_mut().filter(joins) {
                 from = end.min(last.tokens.start + CHUNK_TOKENS);
                 last.tokens.end = from;
             }
@@ -90,7 +91,7 @@ mod tests {
     fn segment(kind: SegmentKind, tokens: usize) -> Segment {
         Segment {
             kind,
-            owner: Owner::new("chat", "1").unwrap(),
+            owner: Some(Owner::new("chat", "1").unwrap()),
             tokens,
         }
     }

@@ -10,7 +10,7 @@ use crate::rope::LayerRope;
 use reprise_kernels::isa::Isa;
 use reprise_kv::pool::Sequence;
 use reprise_kv::store::{
-    ChainHash, ChunkId, ChunkStore, MIN_RUN_TOKENS, Namespace, NewChunk, Shard, StoreError,
+    ChainHash, ChunkId, ChunkStore, Erased, MIN_RUN_TOKENS, Namespace, NewChunk, Owner, Shard, StoreError,
 };
 use reprise_kv::{KvProfile, LayerLayout};
 use sha2::{Digest, Sha256};
@@ -272,6 +272,32 @@ impl Keeper {
         if let Err(error) = self.shared.store.record_use(chunks) {
             tracing::warn!(%error, "the use of chunks cannot be noted");
         }
+    }
+
+    /// Erases everything that is kept for an owner: on disk, in memory, and what waits to be stored.
+    ///
+    /// # Errors
+    /// As [`ChunkStore::erase_owner`].
+    pub fn erase(&self, owner: &Owner) -> Result<Erased, StoreError> {
+        let shared = &self.shared;
+        let mut queue = lock(&shared.queue);
+        for leaving in &mut queue.waiting {
+            for cut in leaving
+                .cuts
+                .iter_mut()
+                .filter(|cut| cut.owner.as_ref() == Some(owner))
+            {
+                cut.owner = None;
+            }
+        }
+        // What is being written now may be the owner's.
+        while queue.is_writing {
+            queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(queue);
+        let erased = shared.store.erase_owner(owner);
+        lock(&shared.memory).retain(|chunk| shared.store.record(chunk).is_ok());
+        erased
     }
 
     /// Takes what a request leaves behind; it is stored when there is time.
@@ -554,6 +580,11 @@ impl Shared {
             }
             let tokens = &leaving.tokens[range.clone()];
             let is_exact = range.end <= leaving.exact_tokens;
+            let Some(owner) = &cut.owner else {
+                // Not stored; what follows has it for context nonetheless.
+                (parent, end) = (parent.then(tokens), range.end);
+                continue;
+            };
             parts.clear();
             for (_, layers) in &names {
                 let mut bytes = Vec::new();
@@ -575,7 +606,7 @@ impl Shared {
                 parent,
                 base: u32::try_from(range.start).unwrap_or(u32::MAX),
                 tokens,
-                owner: &cut.owner,
+                owner,
                 ratio: if is_exact { 1.0 } else { leaving.ratio },
             };
             let shards = names
@@ -605,6 +636,16 @@ impl Memory {
             self.bytes -= old.len();
         }
         self.shrink();
+    }
+
+    fn retain(&mut self, is_kept: impl Fn(ChunkId) -> bool) {
+        self.chunks.retain(|&id, (_, bytes)| {
+            let keep = is_kept(id);
+            if !keep {
+                self.bytes -= bytes.len();
+            }
+            keep
+        });
     }
 
     fn shrink(&mut self) {

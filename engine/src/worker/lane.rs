@@ -118,15 +118,16 @@ impl Lane {
     /// Tells how far reading the prompt has come.
     pub fn report_prefill(&mut self) {
         let total_tokens = self.request.prompt.len();
+        // What is computed again counts as not reused, so that the rest is what there is to do.
+        let reused_tokens = self.reused_tokens - self.recomputed_tokens;
         let done_tokens = self.reading.as_ref().map_or(self.tokens.len(), |reading| {
             let (done, left) = reading.progress();
-            let behind = total_tokens - self.tokens.len();
-            self.tokens.len() + behind * done / (done + left).max(1)
+            reused_tokens + (total_tokens - reused_tokens) * done / (done + left).max(1)
         });
         (self.request.on_event)(Event::Prefill {
             done_tokens,
             total_tokens,
-            reused_tokens: self.reused_tokens,
+            reused_tokens,
             reading_time: self.reading_begin.elapsed(),
         });
     }

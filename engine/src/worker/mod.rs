@@ -85,6 +85,7 @@ pub struct Worker {
     tuning: Option<tuning::Tuning>,
     reuse: Reuse,
     keeper: Option<Keeper>,
+    store_fault: Option<String>,
 }
 
 /// Counts since the model was loaded.
@@ -115,11 +116,12 @@ impl Worker {
     /// When a draft model cannot be used.
     pub fn new(loaded: Loaded, options: &LoadOptions) -> Result<Worker, EngineError> {
         let tuning = tuning::Tuning::of(&loaded, options)?;
-        let keeper = options
-            .store
-            .as_ref()
-            .map(|choice| keeper_of(&loaded, choice))
-            .transpose()?;
+        let kept = options.store.as_ref().map(|choice| keeper_of(&loaded, choice));
+        // Without a store everything works as well, only not as quickly after a restart.
+        let (keeper, store_fault) = match kept.transpose() {
+            Ok(keeper) => (keeper, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
         let Loaded {
             info,
             tokenizer,
@@ -171,7 +173,13 @@ impl Worker {
             pool,
             reuse: options.reuse,
             keeper,
+            store_fault,
         })
+    }
+
+    /// Why nothing is kept beyond this run, where it was to be.
+    pub fn store_fault(&self) -> Option<&str> {
+        self.store_fault.as_deref()
     }
 
     /// Facts about the model.
@@ -353,6 +361,7 @@ impl Worker {
             output_tokens: refusal.output_tokens,
             needed_bytes: refusal.needed_pages as u64 * page_bytes,
             total_bytes: refusal.total_pages as u64 * page_bytes,
+            held_tokens: refusal.total_pages * PAGE_TOKENS,
         }
     }
 
@@ -867,7 +876,11 @@ impl Worker {
         if !request.options.scratch && self.reuse != Reuse::Nothing {
             self.keep_chunks(&request, &tokens, &sequence, exact_tokens);
             let owner = request.options.owner.clone();
-            self.kept.keep(tokens, sequence, exact_tokens, owner);
+            let segments = request.options.segments.iter();
+            let mut holders: Vec<_> = segments.filter_map(|segment| segment.owner.clone()).collect();
+            holders.sort_unstable();
+            holders.dedup();
+            self.kept.keep(tokens, sequence, exact_tokens, owner, holders);
         }
         request
     }
@@ -939,7 +952,9 @@ impl Worker {
 /// Opens the store and puts a keeper before it.
 fn keeper_of(loaded: &Loaded, choice: &StoreChoice) -> Result<Keeper, EngineError> {
     let options = StoreOptions {
-        budget_bytes: choice.budget_bytes,
+        budget_bytes: choice
+            .budget_bytes
+            .unwrap_or_else(|| crate::budget::disk_bytes(&choice.folder)),
         ..StoreOptions::default()
     };
     let (store, recovery) = ChunkStore::open(&choice.folder, options)?;
@@ -952,7 +967,10 @@ fn keeper_of(loaded: &Loaded, choice: &StoreChoice) -> Result<Keeper, EngineErro
         layouts: loaded.layouts.clone(),
         ropes: loaded.backend.ropes(),
     };
-    Ok(Keeper::start(store, model, choice.memory_bytes).map_err(crate::cpu::CpuError::Threads)?)
+    let memory_bytes = choice
+        .memory_bytes
+        .unwrap_or_else(|| crate::budget::chunk_memory_bytes(loaded.info.kv_budget_bytes));
+    Ok(Keeper::start(store, model, memory_bytes).map_err(crate::cpu::CpuError::Threads)?)
 }
 
 /// Tokens of a call that takes about `seconds`: a multiple of `step`, at most `most`.

@@ -9,6 +9,7 @@ use crate::reuse::read::Reading;
 use reprise_kernels::isa::Isa;
 use reprise_kv::KvLanes;
 use reprise_kv::pool::Sequence;
+use reprise_kv::store::Owner;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -33,6 +34,18 @@ impl Worker {
     /// What is kept beyond the pool, where something is.
     pub fn keeper(&self) -> Option<&crate::reuse::keeper::Keeper> {
         self.keeper.as_ref()
+    }
+
+    /// Erases everything that is kept for an owner. Requests that run are not touched: end them before.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn erase(&mut self, owner: &Owner) -> Result<(), EngineError> {
+        self.kept.erase(owner);
+        if let Some(keeper) = &self.keeper {
+            keeper.erase(owner)?;
+        }
+        Ok(())
     }
 
     /// Brings what is stored of a new lane's prompt into its sequence: what begins alike is committed, and pieces from

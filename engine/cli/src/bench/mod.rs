@@ -46,7 +46,8 @@ pub struct BenchArguments {
         long,
         value_name = "N,...",
         value_delimiter = ',',
-        default_value = "512"
+        default_value = "512",
+        value_parser = crate::arguments::at_least::<0>
     )]
     prompt: Vec<usize>,
     /// Answer lengths to write, in tokens; 0 for none
@@ -55,11 +56,12 @@ pub struct BenchArguments {
         long,
         value_name = "N,...",
         value_delimiter = ',',
-        default_value = "128"
+        default_value = "128",
+        value_parser = crate::arguments::at_least::<0>
     )]
     generate: Vec<usize>,
     /// Tokens already in the window
-    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "0")]
+    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "0", value_parser = crate::arguments::at_least::<0>)]
     depth: Vec<usize>,
     /// Compute threads [default: the machine's physical cores]
     #[arg(short, long, value_name = "N", value_parser = crate::arguments::threads)]

@@ -149,8 +149,8 @@ pub fn run(arguments: &WorkloadArguments) -> Outcome {
                 speculation: Speculation::Off,
                 store: Some(StoreChoice {
                     folder: folder.path().to_owned(),
-                    budget_bytes: u64::MAX,
-                    memory_bytes: usize::try_from(arguments.memory).unwrap_or(usize::MAX),
+                    budget_bytes: Some(u64::MAX / 2),
+                    memory_bytes: usize::try_from(arguments.memory).ok(),
                 }),
                 ..LoadOptions::default()
             },
@@ -192,7 +192,9 @@ impl Bench<'_> {
     /// A prompt with some texts and perhaps a question, and its segments.
     fn prompt(&self, texts: &[usize], question: Option<&str>) -> Outcome<(Vec<TokenId>, Vec<Segment>)> {
         let owner = |kind: &str, name: String| {
-            reprise_engine::Owner::new(kind, name).map_err(|error| Failure::message(error.to_string()))
+            reprise_engine::Owner::new(kind, name)
+                .map(Some)
+                .map_err(|error| Failure::message(error.to_string()))
         };
         let mut parts: Vec<&str> = texts
             .iter()
