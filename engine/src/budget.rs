@@ -65,8 +65,8 @@ pub fn disk_bytes(folder: &Path) -> u64 {
     let place = folder.ancestors().find_map(|place| place.canonicalize().ok());
     let place = place.as_deref().unwrap_or(folder);
     let disk = disks
-        .list()
         .iter()
+        .flatten()
         .filter(|disk| place.starts_with(disk.mount_point()))
         .max_by_key(|disk| disk.mount_point().components().count());
     disk.map_or(MOST_DISK_BYTES, |disk| {

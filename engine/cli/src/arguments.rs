@@ -276,7 +276,9 @@ impl AnswerArguments {
 pub fn at_least<const LEAST: usize>(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number >= LEAST => Ok(number),
-        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Err("that is more than can be counted".into()),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err("that is more than can be counted".into())
+        }
         _ => Err(format!("a whole number of at least {LEAST} is needed")),
     }
 }

@@ -104,7 +104,11 @@ pub fn run(action: CacheAction) -> Outcome {
                 store.record(chunk).map_err(failure)?;
             }
             let erased = store.erase_chunks(&chunks).map_err(failure)?;
-            print(&format!("let go {}, {}\n", counted(erased.chunks, "chunk"), size(erased.bytes)))
+            print(&format!(
+                "let go {}, {}\n",
+                counted(erased.chunks, "chunk"),
+                size(erased.bytes)
+            ))
         }
         CacheAction::Erase { owner } => {
             let erased = store.erase_owner(&owner).map_err(failure)?;
@@ -175,7 +179,10 @@ fn list(store: &ChunkStore, owner: Option<&Owner>, by: Option<Order>, is_json: b
         let rows: Vec<_> = chunks.iter().map(summary).collect();
         return print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
     }
-    let mut text = format!("{:16}  {:>6}  {:>9}  {:>6}  {:>9}\n", "CHUNK", "TOKENS", "SIZE", "USES", "SCORE");
+    let mut text = format!(
+        "{:16}  {:>6}  {:>9}  {:>6}  {:>9}\n",
+        "CHUNK", "TOKENS", "SIZE", "USES", "SCORE"
+    );
     for chunk in &chunks {
         text += &format!(
             "{}  {:>6}  {:>9}  {:>6.2}  {:>9.4}{}\n",
@@ -217,7 +224,12 @@ fn owners(store: &ChunkStore, is_json: bool) -> Outcome {
     }
     let mut text = format!("{:>7}  {:>9}  OWNER\n", "CHUNKS", "SIZE");
     for owner in &owners {
-        text += &format!("{:>7}  {:>9}  {}\n", with_commas(owner.chunks), size(owner.bytes), owner.owner);
+        text += &format!(
+            "{:>7}  {:>9}  {}\n",
+            with_commas(owner.chunks),
+            size(owner.bytes),
+            owner.owner
+        );
     }
     print(&text)
 }
@@ -247,7 +259,10 @@ fn show(store: &ChunkStore, chunk: ChunkId, is_json: bool) -> Outcome {
     }
     let how = match record.ratio >= 1.0 {
         true => "every token computed in its context".to_owned(),
-        false => format!("moved here, {:.0} % of the tokens computed again", record.ratio * 100.0),
+        false => format!(
+            "moved here, {:.0} % of the tokens computed again",
+            record.ratio * 100.0
+        ),
     };
     print(&format!(
         "chunk     {}\ntokens    {} from position {}\nowners    {}\nmade      {how}\nfile      {} in {}{}\n",

@@ -83,7 +83,9 @@ pub fn warn(assistant: &Assistant) {
         note(&format!("note: {warning}"));
     }
     if let Some(fault) = assistant.engine().store_fault() {
-        note(&format!("note: nothing that is read now is kept on disk: {fault}"));
+        note(&format!(
+            "note: nothing that is read now is kept on disk: {fault}"
+        ));
     }
     let (held, window) = (
         writer.info().context_tokens,

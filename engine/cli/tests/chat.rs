@@ -222,7 +222,9 @@ fn a_chat_that_is_told_to_end_at_its_prompt_gives_the_terminal_back() {
     };
     chat.until("> ");
     let read = |name: &str| std::fs::read_to_string(file(name)).unwrap();
-    let kill = std::process::Command::new("kill").args(["-TERM", read("pid").trim()]).status();
+    let kill = std::process::Command::new("kill")
+        .args(["-TERM", read("pid").trim()])
+        .status();
     assert!(kill.unwrap().success());
     let (shown, _) = chat.end();
     assert!(shown.contains("\u{1b}[?2004l"), "{shown:?}");
@@ -244,9 +246,15 @@ fn a_message_that_is_refused_takes_no_earlier_turn_along() {
     };
     let prompts = |err: &str| -> Vec<String> {
         let footers = err.lines().filter_map(|line| line.split(" of ").nth(1));
-        footers.filter_map(|rest| rest.split(" prompt").next()).map(str::to_owned).collect()
+        footers
+            .filter_map(|rest| rest.split(" prompt").next())
+            .map(str::to_owned)
+            .collect()
     };
     let refused = say(&format!("Hello\n{long}\nAgain\n"));
-    assert!(refused.contains("error: the prompt has") && !refused.contains("no longer sees"), "{refused}");
+    assert!(
+        refused.contains("error: the prompt has") && !refused.contains("no longer sees"),
+        "{refused}"
+    );
     assert_eq!(prompts(&refused), prompts(&say("Hello\nAgain\n")), "{refused}");
 }

@@ -202,7 +202,13 @@ mod tests {
             layouts[1].pack(isa, &from, 1, 190..446, &mut chunk);
             assert_eq!(chunk.len(), 256 * layouts[1].token_bytes());
             // All of it, and a part, at places with another remainder.
-            for (at, of) in [(0, 0..256), (333, 0..256), (65, 13..200), (511, 255..256), (7, 9..9)] {
+            for (at, of) in [
+                (0, 0..256),
+                (333, 0..256),
+                (65, 13..200),
+                (511, 255..256),
+                (7, 9..9),
+            ] {
                 let mut to = from.pool().sequence();
                 to.prepare(at + of.len() + 5, None).unwrap();
                 layouts[1].place(isa, &mut to, 1, at, &chunk, 256, of.clone());

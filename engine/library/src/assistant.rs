@@ -212,7 +212,9 @@ impl Writer {
                 StretchOwner::Template => None,
             };
             let (kind, own) = match part {
-                Some((message, _, part)) if part.kind == SegmentKind::Turn && message + 1 == messages.len() => {
+                Some((message, _, part))
+                    if part.kind == SegmentKind::Turn && message + 1 == messages.len() =>
+                {
                     (SegmentKind::Question, part.owner.as_ref())
                 }
                 Some((_, Role::System, part)) if part.kind == SegmentKind::Turn => {

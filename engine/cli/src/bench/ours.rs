@@ -100,7 +100,8 @@ impl<'a> Ours<'a> {
             for sequence in &mut kv.sequences[..lanes] {
                 sequence.prepare(at + 1, None)?;
             }
-            let stretches: [Stretch<'_>; LANES] = std::array::from_fn(|sequence| Stretch::new(sequence, at, &self.tokens[at..=at]));
+            let stretches: [Stretch<'_>; LANES] =
+                std::array::from_fn(|sequence| Stretch::new(sequence, at, &self.tokens[at..=at]));
             let call = GraphCall {
                 kind: GraphKind::Decode,
                 stretches: &stretches[..lanes],

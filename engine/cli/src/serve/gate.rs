@@ -92,7 +92,7 @@ impl Gate {
                     origin => format!("if this one shall, start the server with --allow-origin {origin}"),
                 };
                 return Err(forbidden(format!("web pages may not use this server; {advice}"))
-                .with_code("origin_not_allowed"));
+                    .with_code("origin_not_allowed"));
             }
             return Ok(Some(origin.clone()));
         }

@@ -371,7 +371,12 @@ mod tests {
         let parts: Vec<(Role, Vec<String>)> = request
             .messages
             .into_iter()
-            .map(|message| (message.role, message.parts.into_iter().map(|part| part.text).collect()))
+            .map(|message| {
+                (
+                    message.role,
+                    message.parts.into_iter().map(|part| part.text).collect(),
+                )
+            })
             .collect();
         assert_eq!(
             parts,

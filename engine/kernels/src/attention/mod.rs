@@ -405,8 +405,14 @@ impl AttentionScratch {
                 self.queries.turn(residual, at, rows.div_ceil(ROWS), dim);
             }
             for (group, positions) in positions.chunks(ROWS).enumerate() {
-                self.work
-                    .score(isa, head, &self.queries.group(group, dim), positions.len(), keys, at);
+                self.work.score(
+                    isa,
+                    head,
+                    &self.queries.group(group, dim),
+                    positions.len(),
+                    keys,
+                    at,
+                );
                 let scores = self.work.scores.as_chunks::<TILE_KEYS>().0.iter();
                 for (row, (scores, &position)) in scores.zip(positions).enumerate() {
                     let seen = visible(position, window);

@@ -35,7 +35,11 @@ impl FromStr for ChunkId {
             .ok()
             .filter(|_| is_plain)
             .map(ChunkId)
-            .ok_or_else(|| StoreError::Invalid(format!("{text:?} is no chunk's number: those have sixteen digits")))
+            .ok_or_else(|| {
+                StoreError::Invalid(format!(
+                    "{text:?} is no chunk's number: those have sixteen digits"
+                ))
+            })
     }
 }
 

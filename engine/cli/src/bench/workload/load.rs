@@ -106,10 +106,8 @@ struct Source {
     text: String,
 }
 
-const DOCUMENT_SYSTEM: &str =
-    "Answer the question from the passages, with a few words only: a name, a date, a number or a short phrase.";
-const CHAT_SYSTEM: &str =
-    "Answer the question from these parts of a conversation, with a few words only: a name, a date or a short phrase.";
+const DOCUMENT_SYSTEM: &str = "Answer the question from the passages, with a few words only: a name, a date, a number or a short phrase.";
+const CHAT_SYSTEM: &str = "Answer the question from these parts of a conversation, with a few words only: a name, a date or a short phrase.";
 const SKILL_SYSTEM: &str = "Follow the skill below. Say how you go about the task.";
 
 /// Reads a file. Skills are folders with a SKILL.md beside it, in `skills`.
@@ -117,13 +115,21 @@ pub fn load(path: &Path, limit: usize) -> Outcome<Workload> {
     let cannot = |what: String| Failure::message(format!("{}: {what}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
     let mut lines = Vec::new();
-    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+    for (number, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
         lines.push(
             serde_json::from_str::<Line>(line)
                 .map_err(|error| cannot(format!("line {} is no known workload: {error}", number + 1)))?,
         );
     }
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let is_skills = lines.iter().all(|line| matches!(line, Line::Skill { .. }));
     let is_chats = lines.iter().all(|line| matches!(line, Line::Chat { .. }));
     let (texts, requests, system) = match lines.is_empty() {
@@ -134,7 +140,11 @@ pub fn load(path: &Path, limit: usize) -> Outcome<Workload> {
         }
         false => {
             let (texts, requests) = questions(lines, limit)?;
-            (texts, requests, if is_chats { CHAT_SYSTEM } else { DOCUMENT_SYSTEM })
+            (
+                texts,
+                requests,
+                if is_chats { CHAT_SYSTEM } else { DOCUMENT_SYSTEM },
+            )
         }
     };
     Ok(Workload {
@@ -188,15 +198,24 @@ fn questions(lines: Vec<Line>, limit: usize) -> Outcome<(Vec<Text>, Vec<Request>
                 passages,
             } => {
                 for Source { title, text } in passages {
-                    let title = if title.is_empty() { title } else { format!("{title}: ") };
-                    bodies.extend(pieces(&text, PASSAGE_CHARS - title.len().min(200)).map(|piece| format!("{title}{piece}")));
+                    let title = if title.is_empty() {
+                        title
+                    } else {
+                        format!("{title}: ")
+                    };
+                    bodies.extend(
+                        pieces(&text, PASSAGE_CHARS - title.len().min(200))
+                            .map(|piece| format!("{title}{piece}")),
+                    );
                 }
                 asked.push(Question { question, answers });
             }
             Line::Article { title, paragraphs } => {
                 for paragraph in paragraphs {
                     let title = title.replace('_', " ");
-                    bodies.extend(pieces(&paragraph.text, PASSAGE_CHARS).map(|piece| format!("{title}: {piece}")));
+                    bodies.extend(
+                        pieces(&paragraph.text, PASSAGE_CHARS).map(|piece| format!("{title}: {piece}")),
+                    );
                     asked.extend(paragraph.questions);
                 }
             }
@@ -260,10 +279,16 @@ fn pieces(text: &str, most: usize) -> impl Iterator<Item = &str> {
         }
         let mut end = rest.len();
         if end > most {
-            end = (1..=most).rev().find(|&at| rest.is_char_boundary(at)).unwrap_or(rest.len());
+            end = (1..=most)
+                .rev()
+                .find(|&at| rest.is_char_boundary(at))
+                .unwrap_or(rest.len());
             let head = &rest[..end];
             let sentence = head.rfind(". ").map(|at| at + 1).filter(|&at| at > most / 3);
-            end = sentence.or_else(|| head.rfind(' ')).filter(|&at| at > 0).unwrap_or(end);
+            end = sentence
+                .or_else(|| head.rfind(' '))
+                .filter(|&at| at > 0)
+                .unwrap_or(end);
         }
         let (piece, behind) = rest.split_at(end);
         rest = behind.trim_start();

@@ -48,7 +48,12 @@ pub struct WorkloadArguments {
     #[arg(short, long, value_name = "MODEL")]
     model: Option<String>,
     /// What is used again
-    #[arg(long, value_name = "METHOD,...", value_delimiter = ',', default_value = "none,prefix,full,reprise")]
+    #[arg(
+        long,
+        value_name = "METHOD,...",
+        value_delimiter = ',',
+        default_value = "none,prefix,full,reprise"
+    )]
     methods: Vec<Method>,
     /// Most questions of a file
     #[arg(long, value_name = "N", default_value_t = usize::MAX, hide_default_value = true, value_parser = crate::arguments::at_least::<1>)]
@@ -138,7 +143,8 @@ pub fn run(arguments: &WorkloadArguments) -> Outcome {
     for file in &arguments.files {
         let workload = load::load(file, arguments.limit)?;
         // A folder of its own: nothing of it is left behind, and nothing of the person's is touched.
-        let folder = tempfile::tempdir().map_err(|error| Failure::message(format!("no room for chunks: {error}")))?;
+        let folder =
+            tempfile::tempdir().map_err(|error| Failure::message(format!("no room for chunks: {error}")))?;
         let mut worker = Worker::load(
             &path,
             &LoadOptions {
@@ -241,12 +247,22 @@ impl Bench<'_> {
 
     /// Reads every text that is asked about, alone behind the system message; bytes stored.
     fn read_texts(&mut self) -> Outcome<u64> {
-        let mut wanted: Vec<usize> = self.workload.requests.iter().flat_map(|request| request.texts.clone()).collect();
+        let mut wanted: Vec<usize> = self
+            .workload
+            .requests
+            .iter()
+            .flat_map(|request| request.texts.clone())
+            .collect();
         wanted.sort_unstable();
         wanted.dedup();
         let mut status = StatusLine::new(false);
         for (done, &text) in wanted.iter().enumerate() {
-            status.show(&format!("{}: reading text {} of {}", self.workload.name, done + 1, wanted.len()));
+            status.show(&format!(
+                "{}: reading text {} of {}",
+                self.workload.name,
+                done + 1,
+                wanted.len()
+            ));
             let (mut tokens, mut segments) = self.prompt(&[text], None)?;
             // What the template writes behind it is not wanted.
             let end = segments
@@ -268,7 +284,10 @@ impl Bench<'_> {
             return Ok(0);
         };
         keeper.flush();
-        let stats = keeper.store().stats().map_err(reprise_engine::EngineError::from)?;
+        let stats = keeper
+            .store()
+            .stats()
+            .map_err(reprise_engine::EngineError::from)?;
         Ok(stats.bytes)
     }
 
@@ -300,7 +319,11 @@ impl Bench<'_> {
         let mut status = StatusLine::new(false);
         let count = self.workload.requests.len();
         for (done, request) in self.workload.requests.iter().enumerate() {
-            status.show(&format!("{}: question {} of {count}", self.workload.name, done + 1));
+            status.show(&format!(
+                "{}: question {} of {count}",
+                self.workload.name,
+                done + 1
+            ));
             let prompt = self.prompt(&request.texts, Some(&request.question))?;
             // The answer without any reuse, token by token, is what the others are held against.
             let watch = Script::watch();
@@ -324,7 +347,9 @@ impl Bench<'_> {
                     result.exact += usize::from(exact);
                     result.judged += 1;
                 }
-                result.ttft_ms.push(answer.time_to_first_token.as_secs_f64() * 1_000.0);
+                result
+                    .ttft_ms
+                    .push(answer.time_to_first_token.as_secs_f64() * 1_000.0);
                 result.prompt_tokens.push(answer.prompt_tokens as f64);
                 result.reused_tokens.push(answer.reused_tokens as f64);
                 result.moved_tokens.push(answer.moved_tokens as f64);

@@ -8,7 +8,9 @@ pub fn score(answer: &str, right: &[String]) -> (f64, bool) {
         let right = words(right);
         (f1(&said, &right), said == right)
     });
-    scores.fold((0.0, false), |(best, exact), (f1, is_exact)| (f1.max(best), exact || is_exact))
+    scores.fold((0.0, false), |(best, exact), (f1, is_exact)| {
+        (f1.max(best), exact || is_exact)
+    })
 }
 
 fn words(text: &str) -> Vec<String> {
@@ -28,7 +30,12 @@ fn f1(said: &[String], right: &[String]) -> f64 {
     let mut left = right.to_vec();
     let common = said
         .iter()
-        .filter(|word| left.iter().position(|other| other == *word).map(|at| left.swap_remove(at)).is_some())
+        .filter(|word| {
+            left.iter()
+                .position(|other| other == *word)
+                .map(|at| left.swap_remove(at))
+                .is_some()
+        })
         .count() as f64;
     match common > 0.0 {
         true => 2.0 * common / (said.len() + right.len()) as f64,
