@@ -1,9 +1,11 @@
 //! What the engine offers its callers.
+pub use crate::reuse::cut::{Segment, SegmentKind};
+pub use crate::reuse::read::{Recompute, Strategy};
 use crate::units::megabytes;
 use reprise_kv::{KvFormat, KvProfile};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Identifies one token of a model's vocabulary.
@@ -31,6 +33,38 @@ pub struct LoadOptions {
     pub speculation: Speculation,
     /// When parts of the model that nobody needs are released.
     pub residency: Residency,
+    /// Where chunks are kept beyond this run; without one only what the pool holds is used again.
+    pub store: Option<StoreChoice>,
+    /// What of earlier prompts is used again.
+    pub reuse: Reuse,
+}
+
+/// Where chunks are kept on disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoreChoice {
+    /// The folder: of one engine at a time.
+    pub folder: PathBuf,
+    /// Most bytes of it; `None` takes what suits the disk (see [`crate::budget`]).
+    pub budget_bytes: Option<u64>,
+    /// Most bytes of chunks that stay in memory as well; `None` takes a share of the KV memory.
+    pub memory_bytes: Option<usize>,
+}
+
+/// What of earlier prompts is used again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Reuse {
+    /// Nothing: every prompt is read as a new one.
+    Nothing,
+    /// What begins alike.
+    Prefix,
+    /// That, and the same segments wherever they stand; of these a share is computed again.
+    Anywhere(Recompute),
+}
+
+impl Default for Reuse {
+    fn default() -> Reuse {
+        Reuse::Anywhere(Recompute::default())
+    }
 }
 
 /// How keys and values are stored.
@@ -134,6 +168,47 @@ pub struct GenerateOptions {
     pub scratch: bool,
     /// Who asks, for the panel: a chat's name, a client. Shown on this machine only.
     pub owner: String,
+    /// What the prompt consists of, in order; together as long as it. Without segments nothing of it is stored, and
+    /// nothing is looked for beyond its beginning.
+    pub segments: Vec<Segment>,
+    /// Watches the answer's logits, or dictates the answer, for measuring.
+    pub script: Option<Arc<Script>>,
+}
+
+/// Watches an answer's logits; dictates the answer where there is one.
+#[derive(Debug, Default)]
+pub struct Script {
+    dictated: Option<Vec<TokenId>>,
+    seen: Mutex<Vec<Vec<f32>>>,
+}
+
+impl Script {
+    /// Watches an answer.
+    pub fn watch() -> Arc<Script> {
+        Arc::default()
+    }
+
+    /// Dictates an answer, which ends with the last of `tokens`, and watches what the model would have said.
+    pub fn dictate(tokens: Vec<TokenId>) -> Arc<Script> {
+        Arc::new(Script {
+            dictated: Some(tokens),
+            seen: Mutex::default(),
+        })
+    }
+
+    /// The logits from which each token of the answer was drawn, in order; they are taken out.
+    pub fn take_logits(&self) -> Vec<Vec<f32>> {
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes the logits of the answer's next token; that token, or none at the end, where it is dictated.
+    pub(crate) fn next(&self, index: usize, logits: &[f32]) -> Option<Option<TokenId>> {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(logits.to_vec());
+        self.dictated.as_ref().map(|tokens| tokens.get(index).copied())
+    }
 }
 
 /// A request for [`crate::Engine::submit`].
@@ -198,6 +273,10 @@ pub struct Answer {
     pub prompt_tokens: usize,
     /// Those of them whose KV was already there.
     pub reused_tokens: usize,
+    /// Those of the reused ones that came from another context or position.
+    pub moved_tokens: usize,
+    /// Those of the moved ones that were computed again, at least.
+    pub recomputed_tokens: usize,
     /// Tokens generated.
     pub answer_tokens: usize,
     /// Time until it had a lane; part of the next.
@@ -272,8 +351,8 @@ pub enum EngineError {
     /// The request does not fit the KV memory, however long it waits.
     #[error(
         "this request needs {} of KV memory (a prompt of {prompt_tokens} tokens and up to {output_tokens} of answer), \
-         and {} is all there is; shorten it, let the answer be shorter (--max-tokens), or give the KV memory more \
-         (--kv-budget, or Settings)",
+         and {} is all there is, for {held_tokens} tokens of prompt and answer together; shorten it, or give the KV \
+         memory more (--kv-budget, or Settings)",
         megabytes(*needed_bytes),
         megabytes(*total_bytes)
     )]
@@ -282,6 +361,7 @@ pub enum EngineError {
         output_tokens: usize,
         needed_bytes: u64,
         total_bytes: u64,
+        held_tokens: usize,
     },
     /// The guard refuses new work.
     #[error(
@@ -324,6 +404,12 @@ pub enum EngineError {
         trained: usize,
         least: usize,
     },
+    /// The chunks' folder cannot be used.
+    #[error(transparent)]
+    Store(#[from] reprise_kv::store::StoreError),
+    /// Segments that are not the prompt's.
+    #[error("the segments have {segments} tokens, the prompt has {prompt}; build both from the same text")]
+    Segments { segments: usize, prompt: usize },
     /// A sampling option out of range.
     #[error("{name} is {value} and must be {range}")]
     BadOption {

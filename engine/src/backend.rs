@@ -3,8 +3,10 @@
 //! A backend publishes static graphs: computations of a fixed capacity, prepared once, that [`Backend::run`] executes
 //! on part or all of their capacity. It keeps weights and scratch; keys and values belong to the engine.
 
+use crate::rope::LayerRope;
 use crate::tune::statistics::LayerStatistics;
 use reprise_kv::{KvLanes, KvProfile, ProfileMismatch};
+use std::ops::Range;
 
 /// What a graph is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +15,11 @@ pub enum GraphKind {
     Prefill,
     /// Computes the next token of each lane, or verifies a few guessed tokens of one.
     Decode,
+    /// Computes tokens whose keys and values come from elsewhere up to a check layer, and those of them that deviate most
+    /// to the end ([`Backend::recompute`]).
+    Recompute,
+    /// Finds out which earlier tokens a few tokens attend to ([`Backend::probe`]).
+    Probe,
 }
 
 /// A graph a backend has prepared.
@@ -20,7 +27,7 @@ pub enum GraphKind {
 pub struct Graph {
     /// What it is for.
     pub kind: GraphKind,
-    /// Most tokens (prefill) or rows (decode) in one call.
+    /// Most tokens in one call; for decode, rows.
     pub capacity: usize,
 }
 
@@ -57,15 +64,70 @@ pub enum Outputs {
     All,
 }
 
-/// Consecutive tokens of one sequence: they stand at positions `start..` and see all positions before them.
+/// Where the tokens of a stretch stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Places<'a> {
+    /// One after the other, from this position on.
+    From(usize),
+    /// At these positions, which ascend. What stands between them was written before: by an earlier call, or brought
+    /// from elsewhere.
+    At(&'a [usize]),
+}
+
+impl Places<'_> {
+    /// The position of a token of the stretch.
+    ///
+    /// # Panics
+    /// When there is no such token.
+    pub fn of(&self, token: usize) -> usize {
+        match self {
+            Places::From(start) => start + token,
+            Places::At(positions) => positions[token],
+        }
+    }
+}
+
+/// Tokens of one sequence. Each sees all positions up to its own, those between the stretch's tokens included.
 #[derive(Debug, Clone, Copy)]
 pub struct Stretch<'a> {
     /// Which of the call's sequences.
     pub sequence: usize,
-    /// Position of the first token.
-    pub start: usize,
+    /// Where the tokens stand.
+    pub places: Places<'a>,
     /// Token ids.
     pub tokens: &'a [u32],
+}
+
+impl<'a> Stretch<'a> {
+    /// Consecutive tokens from position `start` on.
+    pub fn new(sequence: usize, start: usize, tokens: &'a [u32]) -> Stretch<'a> {
+        Stretch {
+            sequence,
+            places: Places::From(start),
+            tokens,
+        }
+    }
+
+    /// Tokens at positions of their own, one for each.
+    pub fn at(sequence: usize, positions: &'a [usize], tokens: &'a [u32]) -> Stretch<'a> {
+        Stretch {
+            sequence,
+            places: Places::At(positions),
+            tokens,
+        }
+    }
+
+    /// From the first token's position to behind the last one's; nothing without tokens, or when the positions are not
+    /// one for each token, ascending.
+    pub fn span(&self) -> Option<Range<usize>> {
+        let last = self.tokens.len().checked_sub(1)?;
+        if let Places::At(positions) = self.places
+            && (positions.len() != self.tokens.len() || !positions.is_sorted_by(|a, b| a < b))
+        {
+            return None;
+        }
+        Some(self.places.of(0)..self.places.of(last) + 1)
+    }
 }
 
 /// One call of a graph over stretches of different sequences, whose keys and values are written.
@@ -86,6 +148,30 @@ impl GraphCall<'_> {
     }
 }
 
+/// What of a token's stored keys and values is compared with fresh ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deviation {
+    /// Keys, both at the same position.
+    Keys,
+    /// Values.
+    Values,
+    /// The sum of both.
+    Both,
+}
+
+/// Which tokens of a recompute call go on behind the check layer.
+#[derive(Debug, Clone, Copy)]
+pub struct Selection<'a> {
+    /// The check layer, counted from 0: its keys and values are compared.
+    pub check: usize,
+    /// What of them.
+    pub of: Deviation,
+    /// How many tokens go on, those of `forced` included; of the others those that deviate most.
+    pub rows: usize,
+    /// Tokens of the call, by their index in it, that go on in any case: new ones, and the last of a prompt.
+    pub forced: &'a [usize],
+}
+
 /// Why a call or a component failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -101,6 +187,20 @@ pub enum BackendError {
     /// A token id outside the vocabulary.
     #[error("token {token} is not in the vocabulary of {vocabulary}; the prompt was made for another model")]
     UnknownToken { token: u32, vocabulary: usize },
+    /// Positions that do not ascend, or are not one for each token.
+    #[error("the positions of sequence {sequence} are not one for each token, in ascending order")]
+    Positions { sequence: usize },
+    /// A selection that the call has no room for.
+    #[error(
+        "{forced} tokens are to go on behind layer {check}, of {tokens} with {layers} layers, and {rows} may"
+    )]
+    Selection {
+        check: usize,
+        layers: usize,
+        tokens: usize,
+        forced: usize,
+        rows: usize,
+    },
     /// Positions that were not made writable.
     #[error("positions {start}..{end} of sequence {sequence} were not prepared; prepare its pages first")]
     NotPrepared {
@@ -136,6 +236,32 @@ pub trait Backend: Send {
     /// As [`BackendError`] lists them.
     fn run(&mut self, call: &GraphCall<'_>, kv: &mut KvLanes<'_>) -> Result<(), BackendError>;
 
+    /// Computes tokens that have keys and values from elsewhere, all of them up to the check layer, and those selected
+    /// to the end. Fresh keys and values take the place of stored ones: of all tokens up to the check layer, of the
+    /// selected ones behind it. Positions between the tokens keep what they have. Gives the tokens that went on, by
+    /// their index in the stretch, ascending; logits are those of `outputs`, and of selected tokens only.
+    ///
+    /// How much a token deviates is the squared distance of what is stored from what is fresh, over all key heads,
+    /// divided by the square root of the head's dimension, in single precision (DESIGN section 6).
+    ///
+    /// # Errors
+    /// As for [`Backend::run`], and [`BackendError::Selection`].
+    fn recompute(
+        &mut self,
+        stretch: &Stretch<'_>,
+        selection: &Selection<'_>,
+        outputs: Outputs,
+        kv: &mut KvLanes<'_>,
+    ) -> Result<Vec<usize>, BackendError>;
+
+    /// How much attention each position gets from a few tokens, up to the last one of them: the sum over all query heads
+    /// and over the second third of the layers (DESIGN section 6). The tokens' own keys and values are written on the
+    /// way, in the first two thirds of the layers only: they are not to be committed.
+    ///
+    /// # Errors
+    /// As for [`Backend::run`].
+    fn probe(&mut self, stretch: &Stretch<'_>, kv: &mut KvLanes<'_>) -> Result<Vec<f32>, BackendError>;
+
     /// The logits of the last call: one row of the vocabulary per token that was to have them, in the call's order.
     fn logits(&self) -> &[f32];
 
@@ -160,6 +286,9 @@ pub trait Backend: Send {
     /// # Errors
     /// When the profile is for another model: then nothing changes.
     fn set_profile(&mut self, profile: &KvProfile) -> Result<(), ProfileMismatch>;
+
+    /// How each layer's keys turn with their position: what moving them takes.
+    fn ropes(&self) -> Vec<LayerRope>;
 
     /// Gathers statistics of keys and queries in every call from now on, on top of those given (an empty list begins
     /// anew), or stops doing so; returns what was gathered before.

@@ -1,6 +1,7 @@
 //! How much KV memory the engine takes, from what the machine has.
 
 use reprise_kv::{LayerLayout, PAGE_TOKENS};
+use std::path::Path;
 
 /// Share of the free memory that KV takes where nothing is said: the rest is for the system's file cache, which holds
 /// documents and the model's file, and for other programs.
@@ -49,6 +50,33 @@ impl Budget {
         };
         Budget { pages, page_bytes }
     }
+}
+
+/// Most bytes of disk for chunks where nobody chooses: some hundred documents of a small model.
+const MOST_DISK_BYTES: u64 = 8 << 30;
+/// Share of what is free on the disk that chunks take at most.
+const DISK_SHARE: u64 = 10;
+/// Chunks that stay in memory where nobody chooses, as a share of the KV memory.
+const MEMORY_SHARE: u64 = 4;
+
+/// Bytes of disk for chunks in a folder, which need not be there yet.
+pub fn disk_bytes(folder: &Path) -> u64 {
+    let disks = sysinfo::Disks::new_with_refreshed_list();
+    let place = folder.ancestors().find_map(|place| place.canonicalize().ok());
+    let place = place.as_deref().unwrap_or(folder);
+    let disk = disks
+        .iter()
+        .flatten()
+        .filter(|disk| place.starts_with(disk.mount_point()))
+        .max_by_key(|disk| disk.mount_point().components().count());
+    disk.map_or(MOST_DISK_BYTES, |disk| {
+        (disk.available_space() / DISK_SHARE).min(MOST_DISK_BYTES)
+    })
+}
+
+/// Bytes of chunks that stay in memory beside a pool of so many bytes.
+pub fn chunk_memory_bytes(pool_bytes: u64) -> usize {
+    usize::try_from(pool_bytes / MEMORY_SHARE).unwrap_or(usize::MAX)
 }
 
 /// Bytes of a page over all layers.

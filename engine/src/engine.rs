@@ -28,6 +28,7 @@ pub struct Engine {
     tokenizer: Arc<Tokenizer>,
     backend_name: String,
     work: Work,
+    store_fault: Option<String>,
     picture: Arc<Mutex<Snapshot>>,
     orders: Option<Sender<Order>>,
     thread: Option<JoinHandle<()>>,
@@ -55,6 +56,7 @@ impl Engine {
             tokenizer: Arc::clone(worker.tokenizer()),
             backend_name: worker.backend_name().to_owned(),
             work: worker.work(),
+            store_fault: worker.store_fault().map(str::to_owned),
             picture: Arc::clone(&picture),
             orders: Some(sender),
             thread: None,
@@ -95,6 +97,11 @@ impl Engine {
     /// What one token costs, for measuring.
     pub fn work(&self) -> Work {
         self.work
+    }
+
+    /// Why nothing is kept beyond this run, where it was to be.
+    pub fn store_fault(&self) -> Option<&str> {
+        self.store_fault.as_deref()
     }
 
     /// The latest picture of the engine, at most a tenth of a second old while anything runs.

@@ -4,7 +4,9 @@
 mod common;
 
 use common::{Model, tiny, tokens};
-use reprise_engine::backend::{BackendError, Component, GraphCall, GraphKind, Outputs, Stretch};
+use reprise_engine::backend::{
+    BackendError, Component, Deviation, GraphCall, GraphKind, Outputs, Selection, Stretch,
+};
 use reprise_kv::{KvFormat, KvProfile, LayerShape, ResidualKeys};
 
 const WINDOW: usize = 700;
@@ -71,11 +73,7 @@ fn conforms(load: &dyn Fn() -> Model) {
     let stretches: Vec<Stretch<'_>> = lens
         .iter()
         .enumerate()
-        .map(|(sequence, &len)| Stretch {
-            sequence,
-            start: len - 1,
-            tokens: &prompt[len - 1..len],
-        })
+        .map(|(sequence, &len)| Stretch::new(sequence, len - 1, &prompt[len - 1..len]))
         .collect();
     loaded
         .run_all(GraphKind::Decode, &stretches, Outputs::Last)
@@ -89,16 +87,8 @@ fn conforms(load: &dyn Fn() -> Model) {
     }
     // Prompts may share a call, too.
     let stretches = [
-        Stretch {
-            sequence: 1,
-            start: 0,
-            tokens: &prompt[..150],
-        },
-        Stretch {
-            sequence: 2,
-            start: 0,
-            tokens: &prompt[..77],
-        },
+        Stretch::new(1, 0, &prompt[..150]),
+        Stretch::new(2, 0, &prompt[..77]),
     ];
     loaded
         .run_all(GraphKind::Prefill, &stretches, Outputs::Last)
@@ -114,11 +104,7 @@ fn conforms(load: &dyn Fn() -> Model) {
     loaded
         .run(GraphKind::Decode, &prompt[..1], 600, Outputs::Last)
         .unwrap();
-    let stretch = Stretch {
-        sequence: 3,
-        start: 599,
-        tokens: &prompt[599..],
-    };
+    let stretch = Stretch::new(3, 599, &prompt[599..]);
     loaded
         .run_all(GraphKind::Decode, &[stretch], Outputs::Last)
         .unwrap();
@@ -142,11 +128,7 @@ fn conforms(load: &dyn Fn() -> Model) {
         .run(GraphKind::Decode, &[vocabulary as u32], 0, Outputs::Last)
         .unwrap_err();
     assert!(matches!(unknown, BackendError::UnknownToken { .. }), "{unknown}");
-    let stretches = [Stretch {
-        sequence: 0,
-        start: 5_000,
-        tokens: &[0],
-    }];
+    let stretches = [Stretch::new(0, 5_000, &[0])];
     let unprepared = loaded
         .call(&GraphCall {
             kind: GraphKind::Decode,
@@ -181,6 +163,138 @@ fn conforms(load: &dyn Fn() -> Model) {
         .run(GraphKind::Decode, &prompt[99..100], 99, Outputs::Last)
         .unwrap();
     assert!(loaded.backend.logits() == before, "after the head came back");
+
+    recomputes(&mut load(), &prompt, &whole);
+}
+
+/// Tokens at positions of their own, recomputation of those that deviate, and who gets attention.
+fn recomputes(loaded: &mut Model, prompt: &[u32], whole: &[f32]) {
+    let vocabulary = loaded.vocabulary;
+    let tokens_at = |positions: &[usize]| -> Vec<u32> { positions.iter().map(|&p| prompt[p]).collect() };
+    let run_at = |loaded: &mut Model, positions: &[usize], tokens: &[u32], outputs| {
+        loaded.call(&GraphCall {
+            kind: GraphKind::Prefill,
+            stretches: &[Stretch::at(0, positions, tokens)],
+            outputs,
+        })
+    };
+    // All is there, and everything from position 100 on may be written.
+    loaded
+        .run(GraphKind::Prefill, &prompt[..100], 0, Outputs::None)
+        .unwrap();
+    loaded.sequences[0].prepare(600, None).unwrap();
+    let capacity = loaded.backend.capacity(GraphKind::Prefill);
+    for start in (100..600).step_by(capacity) {
+        let end = (start + capacity).min(600);
+        let stretches = [Stretch::new(0, start, &prompt[start..end])];
+        loaded
+            .call(&GraphCall {
+                kind: GraphKind::Prefill,
+                stretches: &stretches,
+                outputs: Outputs::None,
+            })
+            .unwrap();
+    }
+
+    // Each token sees what stands up to its own position: what is computed again is what was there.
+    let some = [150, 300, 511, 512, 599];
+    run_at(loaded, &some, &tokens_at(&some), Outputs::All).unwrap();
+    assert!(
+        loaded.backend.logits()[4 * vocabulary..] == *whole,
+        "the last of some"
+    );
+    let first = loaded.backend.logits()[..vocabulary].to_vec();
+    for wrong in [&[300, 150][..], &[150, 150], &[150]] {
+        let error = run_at(loaded, wrong, &prompt[..2], Outputs::None).unwrap_err();
+        assert!(matches!(error, BackendError::Positions { .. }), "{error}");
+    }
+
+    // A foreign token at position 300 makes a difference; it deviates most, and is put right.
+    let foreign = [(prompt[300] + 1) % vocabulary as u32];
+    run_at(loaded, &[300], &foreign, Outputs::None).unwrap();
+    run_at(loaded, &[599], &prompt[599..], Outputs::Last).unwrap();
+    assert!(loaded.backend.logits() != whole, "the foreign token was not seen");
+    for of in [Deviation::Keys, Deviation::Values, Deviation::Both] {
+        run_at(loaded, &[300], &foreign, Outputs::None).unwrap();
+        let positions: Vec<usize> = (200..400).chain([599]).collect();
+        let tokens = tokens_at(&positions);
+        let selection = Selection {
+            check: 1,
+            of,
+            rows: 2,
+            forced: &[200],
+        };
+        let chosen = recompute(loaded, &positions, &tokens, &selection).unwrap();
+        assert_eq!(chosen, [100, 200], "{of:?}");
+        assert!(loaded.backend.logits() == whole, "{of:?}");
+    }
+    // With room for all of them it is reading.
+    let positions: Vec<usize> = (300..600).collect();
+    let everything = Selection {
+        check: 0,
+        of: Deviation::Values,
+        rows: usize::MAX,
+        forced: &[],
+    };
+    run_at(loaded, &[300], &foreign, Outputs::None).unwrap();
+    let chosen = recompute(loaded, &positions, &tokens_at(&positions), &everything).unwrap();
+    assert_eq!(chosen.len(), 300);
+    assert!(loaded.backend.logits() == whole);
+    for bad in [
+        Selection {
+            check: 99,
+            ..everything
+        },
+        Selection {
+            forced: &[300],
+            ..everything
+        },
+        Selection {
+            rows: 0,
+            forced: &[0],
+            ..everything
+        },
+    ] {
+        let error = recompute(loaded, &positions, &tokens_at(&positions), &bad).unwrap_err();
+        assert!(matches!(error, BackendError::Selection { .. }), "{error}");
+    }
+
+    // Every head of every token gives one in all, and to nobody behind it.
+    let kv = &mut reprise_kv::KvLanes {
+        layouts: &loaded.layouts,
+        sequences: &mut loaded.sequences,
+    };
+    let received = loaded
+        .backend
+        .probe(&Stretch::new(0, 580, &prompt[580..]), kv)
+        .unwrap();
+    assert_eq!(received.len(), 600);
+    let sum: f32 = received.iter().sum();
+    let given = sum / 20.0;
+    assert!(given >= 1.0 && (given - given.round()).abs() < 1e-3, "{given}");
+    assert!(received.iter().all(|share| share.is_finite() && *share >= 0.0));
+    // What it wrote is written again before it is used.
+    let rest: Vec<usize> = (580..600).collect();
+    run_at(loaded, &rest, &prompt[580..], Outputs::Last).unwrap();
+    assert!(loaded.backend.logits() == whole);
+    run_at(loaded, &[150], &prompt[150..151], Outputs::All).unwrap();
+    assert!(loaded.backend.logits() == first);
+}
+
+fn recompute(
+    loaded: &mut Model,
+    positions: &[usize],
+    tokens: &[u32],
+    selection: &Selection<'_>,
+) -> Result<Vec<usize>, BackendError> {
+    let mut kv = reprise_kv::KvLanes {
+        layouts: &loaded.layouts,
+        sequences: &mut loaded.sequences,
+    };
+    let stretch = Stretch::at(0, positions, tokens);
+    loaded
+        .backend
+        .recompute(&stretch, selection, Outputs::Last, &mut kv)
 }
 
 const MODELS: [&str; 4] = [

@@ -44,11 +44,7 @@ fn steps_allocate_nothing_once_positions_are_prepared() {
             let tokens = [5u32; 300];
             // The first calls may set up what a thread keeps.
             let mut run = |kind, tokens: &[u32], start| {
-                let stretches = [0, 1].map(|sequence| Stretch {
-                    sequence,
-                    start,
-                    tokens,
-                });
+                let stretches = [0, 1].map(|sequence| Stretch::new(sequence, start, tokens));
                 let stretches = if tokens.len() == 1 {
                     &stretches[..]
                 } else {

@@ -35,6 +35,12 @@ before(async () => {
 });
 after(() => machine?.end());
 
+/** Whether a text begins with the first letters of what it was before: signs that were not closed yet may be gone. */
+const beginsAlike = (text, before) => {
+  const letters = (from) => from.replace(/[^\p{L}\p{N}]/gu, '');
+  return letters(text).startsWith(letters(before.slice(0, 40)));
+};
+
 test('the first start shows a model that is ready, and where to begin', async () => {
   await until(async () => /SmolLM2 135M is ready on this machine/.test(await main(machine)), 'the model to be ready');
   assert.deepEqual(await titles(machine), []);
@@ -111,7 +117,7 @@ test('an answer that is stopped keeps what was written, and can be continued', a
   await machine.picture('stopped');
   await machine.click('button', 'Continue');
   const longer = await untilLonger(machine, stopped.length + 40);
-  assert.ok(longer.startsWith(stopped.slice(0, 40)), 'the beginning stays');
+  assert.ok(beginsAlike(longer, stopped), 'the beginning stays');
   await machine.press(Key.ESCAPE);
   await until(async () => !(await isBusy(machine)), 'Escape to stop the answer');
 });
@@ -137,7 +143,7 @@ test('two chats are answered side by side, and stopping one leaves the other', a
   assert.ok(left.startsWith('By the sea'), left);
   await openChat(machine, left);
   const longer = await untilLonger(machine, first.length + 40);
-  assert.ok(longer.startsWith(first.slice(0, 40)), 'what was written stays');
+  assert.ok(beginsAlike(longer, first), 'what was written stays');
   await untilLonger(machine, longer.length);
   await stop(machine);
 });
@@ -222,7 +228,7 @@ test('a page that is loaded anew in the middle of an answer goes on with it', as
   const seen = await untilLonger(machine, 40);
   await machine.run('setTimeout(() => location.reload())');
   const longer = await untilLonger(machine, seen.length + 60);
-  assert.ok(longer.startsWith(seen.slice(0, 40)), `${JSON.stringify(seen)} does not begin ${JSON.stringify(longer)}`);
+  assert.ok(beginsAlike(longer, seen), `${JSON.stringify(seen)} does not begin ${JSON.stringify(longer)}`);
   await stop(machine);
 });
 

@@ -3,11 +3,17 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use reprise_engine::{GenerateOptions, KvChoice, KvFormat, LoadOptions, SamplingOptions, Speculation};
+use std::num::IntErrorKind;
+
+use reprise_engine::{
+    GenerateOptions, KvChoice, KvFormat, LoadOptions, SamplingOptions, Speculation, StoreChoice,
+};
 
 use reprise_library::folders;
+use reprise_library::models::Shelf;
 
 use crate::bench::BenchArguments;
+use crate::cache::CacheAction;
 use crate::serve::ServeArguments;
 use crate::top::TopArguments;
 
@@ -42,6 +48,11 @@ pub enum Command {
     Models {
         #[command(subcommand)]
         action: ModelsAction,
+    },
+    /// See, pin and erase what is kept on disk of the texts that were read
+    Cache {
+        #[command(subcommand)]
+        action: CacheAction,
     },
     /// Serve a model to other programs, in the words of OpenAI's API
     Serve(ServeArguments),
@@ -83,6 +94,9 @@ pub struct AskArguments {
     /// One or more files, then the question
     #[arg(required = true, num_args = 2.., value_names = ["FILE", "QUESTION"])]
     pub files_and_question: Vec<String>,
+    /// Disk on which what was read of documents is kept, such as 4G; 0 keeps nothing [default: a tenth of what is free, at most 8 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = bytes_or_nothing)]
+    pub disk_budget: Option<u64>,
     #[command(flatten)]
     pub model: ModelArguments,
     /// Most tokens of passages in the prompt [default: what fits the window, at most 3000]
@@ -90,6 +104,18 @@ pub struct AskArguments {
     pub passages_tokens: Option<usize>,
     #[command(flatten)]
     pub answer: AnswerArguments,
+}
+
+impl AskArguments {
+    /// Where chunks are kept, unless nothing is to be.
+    pub fn store(&self) -> Option<StoreChoice> {
+        let folder = folders::kv().ok().filter(|_| self.disk_budget != Some(0))?;
+        Some(StoreChoice {
+            folder,
+            budget_bytes: self.disk_budget,
+            memory_bytes: None,
+        })
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -151,7 +177,7 @@ pub struct ModelArguments {
     /// Memory the program may take in all, such as 4G [default: four fifths of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<u64>,
-    /// Guess tokens ahead: off, lookup (by what stood in the prompt), or the GGUF file of a smaller model
+    /// Guess tokens ahead: off, lookup (by what stood in the prompt), or a smaller model by its name or GGUF file
     #[arg(long, value_name = "HOW", default_value = "lookup", value_parser = speculation)]
     pub speculate: Speculation,
 }
@@ -242,6 +268,7 @@ impl AnswerArguments {
             stop_when_repeating: false,
             scratch: false,
             owner: "terminal".into(),
+            ..GenerateOptions::default()
         }
     }
 }
@@ -249,6 +276,9 @@ impl AnswerArguments {
 pub fn at_least<const LEAST: usize>(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number >= LEAST => Ok(number),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err("that is more than can be counted".into())
+        }
         _ => Err(format!("a whole number of at least {LEAST} is needed")),
     }
 }
@@ -281,8 +311,17 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(needed()),
     };
     match digits.parse::<f64>() {
-        Ok(number) if number > 0.0 && number * factor < u64::MAX as f64 => Ok((number * factor) as u64),
+        Ok(number) if number * factor >= u64::MAX as f64 => Err("no machine has as much; give less".into()),
+        Ok(number) if number > 0.0 => Ok((number * factor) as u64),
         _ => Err(needed()),
+    }
+}
+
+/// A size in bytes, or 0 for nothing at all.
+fn bytes_or_nothing(text: &str) -> Result<u64, String> {
+    match text.trim() {
+        "0" => Ok(0),
+        text => bytes(text),
     }
 }
 
@@ -308,8 +347,10 @@ fn speculation(text: &str) -> Result<Speculation, String> {
     match text {
         "off" => Ok(Speculation::Off),
         "lookup" => Ok(Speculation::PromptLookup),
-        path if std::path::Path::new(path).is_file() => Ok(Speculation::DraftModel(path.into())),
-        other => Err(format!("\"{other}\" is neither off, lookup, nor a file")),
+        name => Shelf::of_machine()
+            .and_then(|shelf| shelf.resolve(Some(name)))
+            .map(Speculation::DraftModel)
+            .map_err(|error| format!("it is neither off nor lookup, and as a model: {error}")),
     }
 }
 

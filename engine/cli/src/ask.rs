@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use reprise_engine::StopReason;
-use reprise_library::assistant::Message;
+use reprise_engine::{LoadOptions, Owner, SegmentKind, StopReason};
+use reprise_library::assistant::{Message, Part};
 use reprise_library::models::Shelf;
 use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
 use reprise_model::template::Role;
 
 use crate::arguments::{AskArguments, SamplingDefaults};
 use crate::failure::{Failure, Outcome};
-use crate::output::{counted, footer, note};
+use crate::output::{counted, footer, note, with_commas};
 use crate::session::Session;
 
 /// Without --passages-tokens no more is used: small models lose the thread, and reading takes its time.
@@ -45,7 +45,11 @@ pub fn run(arguments: &AskArguments) -> Outcome {
         documents.push(document);
     }
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
-    let mut session = Session::load("ask", &model, &arguments.model.load_options(false), quiet)?;
+    let load_options = LoadOptions {
+        store: arguments.store(),
+        ..arguments.model.load_options(false)
+    };
+    let mut session = Session::load("ask", &model, &load_options, quiet)?;
     let mut options = arguments.answer.generate_options(&DEFAULTS);
     // Nothing in a document asks for endless repetition.
     options.stop_when_repeating = true;
@@ -62,11 +66,17 @@ pub fn run(arguments: &AskArguments) -> Outcome {
                 let empty = select(question, &[], 0, &count)?;
                 let around =
                     session.prompt(&messages(question, &empty))?.len() + session.answer_room(&options);
-                session
-                    .info()
-                    .context_tokens
-                    .saturating_sub(around)
-                    .min(PASSAGES_TOKENS)
+                let window = session.info().context_tokens;
+                if around >= window {
+                    return Err(Failure::message(format!(
+                        "the question, with room for an answer, takes {} of the window's {}, and leaves none for a \
+                         passage; shorten it, let the answer be shorter (--max-tokens), or choose a larger window \
+                         (--context, --kv-budget)",
+                        counted(around, "token"),
+                        with_commas(window)
+                    )));
+                }
+                (window - around).min(PASSAGES_TOKENS)
             }
         };
         let selection = select(question, &passages, budget, &count)?;
@@ -86,8 +96,9 @@ pub fn run(arguments: &AskArguments) -> Outcome {
     if !quiet {
         note(&used(&selection, documents.len()));
     }
-    let prompt = session.prompt(&messages(question, &selection))?;
-    let answer = session.answer(&prompt, &options)?;
+    let laid_out = session.lay_out(&messages(question, &selection))?;
+    options.segments = laid_out.segments;
+    let answer = session.answer(&laid_out.tokens, &options)?;
     if !quiet {
         note(&footer(&answer));
     }
@@ -103,7 +114,12 @@ fn messages(question: &str, selection: &Selection) -> [Message; 2] {
     [
         Message {
             role: Role::System,
-            parts: vec![prompt.system.to_string()],
+            // The same in every question about documents, and nobody's secret.
+            parts: vec![Part {
+                text: prompt.system.to_owned(),
+                kind: SegmentKind::System,
+                owner: Owner::new("program", "ask").ok(),
+            }],
         },
         Message {
             role: Role::User,

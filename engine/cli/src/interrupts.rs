@@ -80,11 +80,14 @@ impl Interrupts {
             answering: Arc::default(),
         };
         let seen = interrupts.clone();
+        terminal::remember();
         on_stop(move |stop| {
             if let Stop::End(code) = stop {
+                terminal::restore();
                 process::exit(code);
             }
             if !seen.answering.load(Ordering::SeqCst) || seen.cancel.is_cancelled() {
+                terminal::restore();
                 process::exit(INTERRUPTED);
             }
             seen.cancel.cancel();
@@ -100,4 +103,41 @@ impl Interrupts {
         self.answering.store(false, Ordering::SeqCst);
         outcome
     }
+}
+
+/// How the terminal was before an editor of lines changed it. A program that is told to end while the editor waits leaves
+/// no time to the editor to put it back.
+#[cfg(unix)]
+mod terminal {
+    use std::io::{self, IsTerminal, Write};
+    use std::sync::OnceLock;
+
+    use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+
+    static BEFORE: OnceLock<Termios> = OnceLock::new();
+    /// Pasted text is no longer marked as such.
+    const NO_PASTE_MARKS: &[u8] = b"\x1b[?2004l";
+
+    pub fn remember() {
+        if let Ok(settings) = tcgetattr(io::stdin()) {
+            let _ = BEFORE.set(settings);
+        }
+    }
+
+    pub fn restore() {
+        let Some(settings) = BEFORE.get() else { return };
+        // A terminal that is gone needs nothing.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, settings);
+        let mut out = io::stdout();
+        if out.is_terminal() {
+            let _ = out.write_all(NO_PASTE_MARKS).and_then(|()| out.flush());
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod terminal {
+    pub fn remember() {}
+
+    pub fn restore() {}
 }

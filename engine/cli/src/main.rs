@@ -11,6 +11,7 @@
 mod arguments;
 mod ask;
 mod bench;
+mod cache;
 mod chat;
 mod failure;
 mod interrupts;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Ask(arguments) => ask::run(&arguments),
         Command::Models { action } => models::run(action),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Cache { action } => cache::run(action),
         Command::Top(arguments) => top::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };

@@ -277,6 +277,8 @@ mod tests {
             stop: StopReason::MaxTokens,
             prompt_tokens: 1310,
             reused_tokens: 1200,
+            moved_tokens: 0,
+            recomputed_tokens: 0,
             answer_tokens: 81,
             waiting_time: Duration::ZERO,
             time_to_first_token: Duration::from_millis(420),

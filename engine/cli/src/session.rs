@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reprise_engine::{Answer, GenerateOptions, LoadOptions, ModelInfo, TokenId};
-use reprise_library::assistant::{Assistant, Message};
+use reprise_library::assistant::{Assistant, LaidOut, Message};
 use reprise_library::running::Published;
 
 use crate::failure::Outcome;
@@ -53,6 +53,11 @@ impl Session {
         Ok(self.assistant.writer().prompt(messages)?)
     }
 
+    /// The same, with the segments it consists of; what belongs to nobody is not kept.
+    pub fn lay_out(&self, messages: &[Message]) -> Outcome<LaidOut> {
+        Ok(self.assistant.writer().lay_out(messages, None)?)
+    }
+
     /// Tokens of the window kept free for the answer when a prompt is fitted into it: as many as may be written, but
     /// no more than a quarter of the window.
     pub fn answer_room(&self, options: &GenerateOptions) -> usize {
@@ -76,6 +81,11 @@ pub fn warn(assistant: &Assistant) {
     let writer = assistant.writer();
     if let Some(warning) = writer.warning() {
         note(&format!("note: {warning}"));
+    }
+    if let Some(fault) = assistant.engine().store_fault() {
+        note(&format!(
+            "note: nothing that is read now is kept on disk: {fault}"
+        ));
     }
     let (held, window) = (
         writer.info().context_tokens,

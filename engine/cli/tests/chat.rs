@@ -204,3 +204,57 @@ fn control_c_stops_the_answer_and_the_chat_goes_on() {
     assert_eq!(chat.wait().unwrap().code(), Some(0));
     assert!(!rest.contains("panicked"), "{rest}");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_chat_that_is_told_to_end_at_its_prompt_gives_the_terminal_back() {
+    let home = common::folder();
+    let file = |name: &str| home.path().join(name);
+    let command = format!(
+        "stty -g >'{}'; sh -c 'echo $$ >{}; exec $REPRISE chat -m {}'; stty -g >'{}'",
+        file("before").display(),
+        file("pid").display(),
+        common::server::tiny().display(),
+        file("after").display()
+    );
+    let Some(mut chat) = common::terminal::Terminal::run(home.path(), &command) else {
+        return;
+    };
+    chat.until("> ");
+    let read = |name: &str| std::fs::read_to_string(file(name)).unwrap();
+    let kill = std::process::Command::new("kill")
+        .args(["-TERM", read("pid").trim()])
+        .status();
+    assert!(kill.unwrap().success());
+    let (shown, _) = chat.end();
+    assert!(shown.contains("\u{1b}[?2004l"), "{shown:?}");
+    assert_eq!(read("before"), read("after"));
+}
+
+#[test]
+fn a_message_that_is_refused_takes_no_earlier_turn_along() {
+    let home = common::folder();
+    let long = "word ".repeat(600);
+    let say = |lines: &str| {
+        let run = common::run(
+            common::reprise(home.path())
+                .args(["chat", "--greedy", "--max-tokens", "8", "--context", "128", "-m"])
+                .arg(common::server::tiny()),
+            lines,
+        );
+        run.err
+    };
+    let prompts = |err: &str| -> Vec<String> {
+        let footers = err.lines().filter_map(|line| line.split(" of ").nth(1));
+        footers
+            .filter_map(|rest| rest.split(" prompt").next())
+            .map(str::to_owned)
+            .collect()
+    };
+    let refused = say(&format!("Hello\n{long}\nAgain\n"));
+    assert!(
+        refused.contains("error: the prompt has") && !refused.contains("no longer sees"),
+        "{refused}"
+    );
+    assert_eq!(prompts(&refused), prompts(&say("Hello\nAgain\n")), "{refused}");
+}

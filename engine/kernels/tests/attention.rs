@@ -55,6 +55,37 @@ fn blocks_agree_with_the_definition_in_every_format() {
 }
 
 #[test]
+fn what_a_key_receives_is_what_the_rows_give() {
+    let (isa, dim) = (Isa::best(), 64);
+    let positions = [3, 90, 90, 200, 201, 202, 255, 256, 599];
+    for (keys, values) in formats(dim) {
+        let kv = Stored::waves(dim, keys, values, 600);
+        for window in [None, Some(100)] {
+            let head = kv.head(window);
+            let mut scratch = AttentionScratch::new(positions.len(), dim);
+            let mut exact = vec![0.0; 600];
+            for (row, &position) in positions.iter().enumerate() {
+                let query = wave(dim, 0.05 + row as f32 * 0.01);
+                scratch.set_query(isa, &head, row, &query);
+                let (first, shares) = kv.shares(&query, position, &head, &|_| 0.0);
+                for (exact, share) in exact[first..].iter_mut().zip(shares) {
+                    *exact += share;
+                }
+            }
+            scratch.run(isa, &head, &positions, &kv);
+            let mut received = vec![0.0; 600];
+            scratch.add_received(isa, &head, &positions, &kv, &mut received);
+            for (position, (a, b)) in received.iter().zip(&exact).enumerate() {
+                assert!(
+                    (f64::from(*a) - b).abs() < tolerance(&head),
+                    "{keys:?}/{values:?} {window:?} at {position}: {a} {b}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn keys_without_their_mean_give_the_scores_of_the_keys() {
     for (dim, keys) in [
         (80, KvFormat::Q8),

@@ -25,6 +25,7 @@
 //! ```
 
 mod layout;
+mod moving;
 pub mod pool;
 mod profile;
 pub mod store;

@@ -71,7 +71,8 @@ pub enum PoolError {
     },
     /// The system does not provide the address space or memory of a pool this large.
     #[error(
-        "the system has no room for {pages} pages of {page_bytes} bytes of KV memory; choose a smaller window or budget"
+        "the system has no room for {:.0} MB of KV memory; choose a smaller window or budget",
+        *pages as f64 * *page_bytes as f64 / 1e6
     )]
     NoMemory {
         /// Pages asked for.

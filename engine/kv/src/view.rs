@@ -6,7 +6,7 @@ use crate::pool::Sequence;
 use reprise_kernels::attention::{KeyValues, TILE_KEYS};
 use reprise_kernels::isa::Isa;
 use reprise_kernels::kv::tq4::Side;
-use reprise_kernels::kv::write;
+use reprise_kernels::kv::{read, write};
 
 /// The sequences of one graph call, and how their layers are laid out.
 #[derive(Debug)]
@@ -77,6 +77,20 @@ impl<'a> LayerKv<'a> {
         }
     }
 
+    /// Reads one head's key and value at a position back as numbers, as they are stored: a residual key without its
+    /// mean.
+    ///
+    /// # Panics
+    /// When there is no such head, the position is neither committed nor prepared, or the sizes do not fit.
+    pub fn read(&self, isa: Isa, head: usize, position: usize, key: &mut [f32], value: &mut [f32]) {
+        assert!(position < self.writable.1.max(self.writable.0));
+        let kv = self.head(head);
+        let (k, v) = kv.tile(position / TILE_KEYS);
+        let slot = position % TILE_KEYS;
+        read(isa, self.layout.keys, Side::Key, k, slot, key);
+        read(isa, self.layout.values, Side::Value, v, slot, value);
+    }
+
     /// One head's keys and values, for attention.
     ///
     /// # Panics
@@ -116,7 +130,7 @@ mod tests {
     use super::*;
     use crate::layout::LayerShape;
     use crate::pool::PagePool;
-    use reprise_kernels::kv::{KvFormat, read};
+    use reprise_kernels::kv::KvFormat;
 
     #[test]
     fn what_is_written_is_read_back_from_its_tile() {

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use crate::folders;
 use reprise_engine::{
-    Answer, CancelToken, Engine, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo,
-    SamplingOptions, StopReason, TokenId,
+    Answer, CancelToken, Engine, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo, Owner,
+    SamplingOptions, Segment, SegmentKind, StopReason, TokenId,
 };
-use reprise_model::template::{ChatTemplate, PartedMessage, Role, TemplateError, TemplateOptions};
+use reprise_model::template::{
+    ChatTemplate, Owner as StretchOwner, PartedMessage, Role, TemplateError, TemplateOptions,
+};
 use reprise_model::tokenizer::{Specials, Tokenizer};
 
 /// What chats are sampled with where a person chose nothing: lively enough for talk, and cool enough that small models
@@ -41,13 +43,34 @@ pub enum AssistantError {
     Template(#[from] TemplateError),
 }
 
+/// A part of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What it says.
+    pub text: String,
+    /// What it is, where it is not just said: a passage, a skill.
+    pub kind: SegmentKind,
+    /// Whose it is, where it is not the chat's.
+    pub owner: Option<Owner>,
+}
+
+impl<T: Into<String>> From<T> for Part {
+    fn from(text: T) -> Part {
+        Part {
+            text: text.into(),
+            kind: SegmentKind::Turn,
+            owner: None,
+        }
+    }
+}
+
 /// One message of a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Who says it.
     pub role: Role,
     /// What it says, one part after the other; each part is tokenised on its own.
-    pub parts: Vec<String>,
+    pub parts: Vec<Part>,
 }
 
 impl Message {
@@ -55,9 +78,23 @@ impl Message {
     pub fn new(role: Role, text: impl Into<String>) -> Message {
         Message {
             role,
-            parts: vec![text.into()],
+            parts: vec![Part::from(text)],
         }
     }
+
+    /// All of what it says.
+    pub fn text(&self) -> String {
+        self.parts.iter().map(|part| part.text.as_str()).collect()
+    }
+}
+
+/// A prompt, and what it consists of.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LaidOut {
+    /// Its tokens.
+    pub tokens: Vec<TokenId>,
+    /// Its segments, in order.
+    pub segments: Vec<Segment>,
 }
 
 /// Writes prompts for one model and counts their tokens.
@@ -142,9 +179,18 @@ impl Writer {
     /// # Errors
     /// When the model's template refuses the messages or fails.
     pub fn prompt(&self, messages: &[Message]) -> Result<Vec<TokenId>, AssistantError> {
+        Ok(self.lay_out(messages, None)?.tokens)
+    }
+
+    /// The same, with the segments it consists of. What belongs to no one else is `owner`'s, and not stored where there
+    /// is none. The last message's own words are the question.
+    ///
+    /// # Errors
+    /// When the model's template refuses the messages or fails.
+    pub fn lay_out(&self, messages: &[Message], owner: Option<&Owner>) -> Result<LaidOut, AssistantError> {
         let parts: Vec<Vec<&str>> = messages
             .iter()
-            .map(|message| message.parts.iter().map(String::as_str).collect())
+            .map(|message| message.parts.iter().map(|part| part.text.as_str()).collect())
             .collect();
         let parted: Vec<PartedMessage<'_>> = messages
             .iter()
@@ -157,17 +203,55 @@ impl Writer {
         let stretches = self
             .template
             .encode_parts(&self.tokenizer, &parted, &TemplateOptions::ask())?;
-        Ok(stretches.into_iter().flat_map(|stretch| stretch.ids).collect())
+        let mut laid_out = LaidOut::default();
+        for stretch in stretches {
+            let part = match stretch.owner {
+                StretchOwner::Part { message, part } => {
+                    messages.get(message).map(|m| (message, m.role, &m.parts[part]))
+                }
+                StretchOwner::Template => None,
+            };
+            let (kind, own) = match part {
+                Some((message, _, part))
+                    if part.kind == SegmentKind::Turn && message + 1 == messages.len() =>
+                {
+                    (SegmentKind::Question, part.owner.as_ref())
+                }
+                Some((_, Role::System, part)) if part.kind == SegmentKind::Turn => {
+                    (SegmentKind::System, part.owner.as_ref())
+                }
+                Some((_, _, part)) => (part.kind, part.owner.as_ref()),
+                None => (SegmentKind::Turn, None),
+            };
+            laid_out.segments.push(Segment {
+                kind,
+                owner: own.or(owner).cloned(),
+                tokens: stretch.ids.len(),
+            });
+            laid_out.tokens.extend(stretch.ids);
+        }
+        Ok(laid_out)
     }
 
     /// The prompt for going on with an answer that has begun.
     ///
     /// # Errors
     /// When the model's template refuses the messages or fails.
-    pub fn prompt_begun(&self, messages: &[Message], begun: &str) -> Result<Vec<TokenId>, AssistantError> {
-        let mut tokens = self.prompt(messages)?;
-        tokens.extend(self.tokenizer.encode(begun, Specials::AsText));
-        Ok(tokens)
+    pub fn lay_out_begun(
+        &self,
+        messages: &[Message],
+        begun: &str,
+        owner: Option<&Owner>,
+    ) -> Result<LaidOut, AssistantError> {
+        let mut laid_out = self.lay_out(messages, owner)?;
+        let begun = self.tokenizer.encode(begun, Specials::AsText);
+        laid_out.segments.push(Segment {
+            kind: SegmentKind::Turn,
+            owner: owner.cloned(),
+            tokens: begun.len(),
+        });
+        laid_out.tokens.extend(begun);
+        Ok(laid_out)
     }
 
     /// These options as they suit a prompt of so many tokens: with the texts that end an answer of this model, and no
@@ -259,7 +343,7 @@ impl Assistant {
         if answer.stop == StopReason::MaxTokens && suited.max_tokens < options.max_tokens {
             answer.stop = StopReason::WindowFull;
         }
-        let read = answer.prompt_tokens - answer.reused_tokens;
+        let read = answer.prompt_tokens - answer.reused_tokens + answer.recomputed_tokens;
         if read >= LEAST_MEASURED_TOKENS && answer.answer_tokens > 0 {
             let reading = answer.time_to_first_token - answer.waiting_time;
             let rate = read as f64 / reading.as_secs_f64();
@@ -304,6 +388,7 @@ impl Assistant {
             stop_when_repeating: true,
             scratch: true,
             owner: "title".into(),
+            ..GenerateOptions::default()
         };
         let options = self.writer.suited(options, prompt.len());
         let answer = self.engine.generate(&prompt, &options, cancel, &mut |_| ())?;

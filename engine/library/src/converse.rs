@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, StopReason};
+use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, Owner, StopReason};
 use reprise_model::template::Role as ModelRole;
 
-use crate::assistant::{Assistant, AssistantError, Message, Writer, visible};
-use crate::chats::{AnswerStats, ChatStore, Role, StoreError, Turn, TurnId, TurnState};
+use crate::assistant::{Assistant, AssistantError, LaidOut, Message, Writer, visible};
+use crate::chats::{AnswerStats, ChatId, ChatStore, Role, StoreError, Turn, TurnId, TurnState};
 
 /// Tokens of turns that were counted before. Turns that are written do not change, except answers that are continued,
 /// which get longer.
@@ -148,7 +148,7 @@ fn add(messages: &mut Vec<Message>, turn: &Turn) {
     match messages.last_mut() {
         Some(last) if last.role == role => {
             last.parts.push("\n\n".into());
-            last.parts.push(turn.text.clone());
+            last.parts.push(turn.text.clone().into());
         }
         _ => messages.push(Message::new(role, turn.text.clone())),
     }
@@ -285,9 +285,17 @@ impl AnswerRequest<'_> {
             },
         };
         let laid_out = layout(&writer, counts, &turns, instructions, coming);
-        let prompt = match begun_text {
-            "" => writer.prompt(&laid_out.messages)?,
-            text => writer.prompt_begun(&laid_out.messages, text)?,
+        let owner = turns.first().map(|turn| owner_of(turn.chat));
+        let LaidOut {
+            tokens: prompt,
+            segments,
+        } = match begun_text {
+            "" => writer.lay_out(&laid_out.messages, owner.as_ref())?,
+            text => writer.lay_out_begun(&laid_out.messages, text, owner.as_ref())?,
+        };
+        let options = GenerateOptions {
+            segments,
+            ..instructions.options.clone()
         };
         let window = writer.info().context_tokens - 1;
         if prompt.len() > window {
@@ -300,14 +308,14 @@ impl AnswerRequest<'_> {
         let begun_units = begun_text.encode_utf16().count();
         let mut written = begun_units;
         let mut store_error = None;
-        let answer = assistant.answer(&prompt, &instructions.options, cancel, &mut |event| match event {
+        let answer = assistant.answer(&prompt, &options, cancel, &mut |event| match event {
             Event::Prefill {
                 done_tokens,
                 total_tokens,
                 reused_tokens,
                 reading_time,
             } => {
-                let read = done_tokens - reused_tokens;
+                let read = done_tokens.saturating_sub(reused_tokens);
                 let left = (read > 0)
                     .then(|| reading_time.mul_f64((total_tokens - done_tokens) as f64 / read as f64));
                 on_progress(Progress::Reading {
@@ -347,6 +355,11 @@ impl AnswerRequest<'_> {
     }
 }
 
+/// Under which owner a chat's chunks are kept.
+pub fn owner_of(chat: ChatId) -> Owner {
+    Owner::new("chat", chat.to_string()).unwrap_or_else(|_| unreachable!("a number is a name"))
+}
+
 fn state_of(stop: &StopReason) -> TurnState {
     match stop {
         StopReason::EndOfTurn | StopReason::StopString(_) => TurnState::Done,
@@ -364,8 +377,8 @@ fn stats_of(answer: &Answer, assistant: &Assistant, earlier: Option<&AnswerStats
     AnswerStats {
         model: assistant.writer().info().name.clone(),
         prompt_tokens: answer.prompt_tokens as u64,
-        reused_prefix_tokens: answer.reused_tokens as u64,
-        reused_elsewhere_tokens: 0,
+        reused_prefix_tokens: (answer.reused_tokens - answer.moved_tokens) as u64,
+        reused_elsewhere_tokens: answer.moved_tokens as u64,
         answer_tokens: tokens + answer.answer_tokens as u64,
         first_token_ms: milliseconds(answer.time_to_first_token),
         decode_ms: decode_ms + milliseconds(answer.decode_time),

@@ -45,6 +45,14 @@ pub fn data() -> Result<PathBuf, NoHome> {
     }
 }
 
+/// The folder of stored chunks: `kv` in the person's own, since they are made of what the person reads.
+///
+/// # Errors
+/// When that is not known.
+pub fn kv() -> Result<PathBuf, NoHome> {
+    Ok(data()?.join("kv"))
+}
+
 fn set(variable: &str) -> Option<PathBuf> {
     env::var_os(variable)
         .filter(|value| !value.is_empty())

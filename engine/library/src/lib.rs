@@ -14,7 +14,7 @@
 //! let selection = select("When do I prune the apple tree?", &passages, 12, &count)?;
 //! assert_eq!(selection.used()[0].place.to_string(), "lines 5-7");
 //! let prompt = assemble("When do I prune the apple tree?", &selection);
-//! assert_eq!(prompt.user.last().map(String::as_str), Some("Question: When do I prune the apple tree?"));
+//! assert_eq!(prompt.user.last().map(|part| part.text.as_str()), Some("Question: When do I prune the apple tree?"));
 //! # Ok::<(), reprise_library::LibraryError>(())
 //! ```
 
@@ -37,7 +37,7 @@ pub use document::{Block, Document, Format, Place};
 pub use error::{Fault, LibraryError, system_words};
 pub use passage::{PASSAGE_TOKENS, Passage, split};
 pub use prompt::{Prompt, SYSTEM, assemble};
-pub use select::{Selection, select};
+pub use select::{Selection, rank, select};
 
 /// Counts the tokens of a text; a caller with a model passes its tokenizer.
 pub type TokenCounter<'a> = &'a dyn Fn(&str) -> usize;

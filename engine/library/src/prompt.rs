@@ -1,7 +1,9 @@
 //! The layout of a question about documents: what stays the same comes first, the question last.
 
+use crate::assistant::Part;
 use crate::passage::Passage;
 use crate::select::Selection;
+use reprise_engine::{Owner, SegmentKind};
 
 /// What the model is told before a question about documents. Short, because small models lose the thread of long ones.
 pub const SYSTEM: &str = "You answer questions about documents. Use only the passages given by the user. \
@@ -14,12 +16,22 @@ pub struct Prompt {
     pub system: &'static str,
     /// The parts of the user's message: one a passage, then the question. Each is to be tokenised on its own, so that a
     /// passage is the same tokens in every prompt.
-    pub user: Vec<String>,
+    pub user: Vec<Part>,
+}
+
+/// A passage as a part of a message, kept for its document.
+fn part(passage: &Passage) -> Part {
+    // A name too long for an owner belongs to nobody, and is not kept.
+    Part {
+        text: passage.rendered(),
+        kind: SegmentKind::Passage,
+        owner: Owner::new("document", &*passage.document).ok(),
+    }
 }
 
 /// Lays out the chosen passages and the question.
 pub fn assemble(question: &str, selection: &Selection) -> Prompt {
-    let mut user: Vec<String> = selection.used().iter().map(Passage::rendered).collect();
-    user.push(format!("Question: {}", question.trim()));
+    let mut user: Vec<Part> = selection.used().iter().map(part).collect();
+    user.push(format!("Question: {}", question.trim()).into());
     Prompt { system: SYSTEM, user }
 }

@@ -100,8 +100,11 @@ pub fn select(
     })
 }
 
-/// Indices of the passages that answer to the question's terms, best first.
-fn rank(question: &str, passages: &[Passage]) -> Result<Vec<usize>, LibraryError> {
+/// Indices of the passages that answer to the question's terms, best first, by keywords (BM25).
+///
+/// # Errors
+/// When the index cannot be built in memory.
+pub fn rank(question: &str, passages: &[Passage]) -> Result<Vec<usize>, LibraryError> {
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default()
         .set_tokenizer(ANALYZER)

@@ -202,7 +202,7 @@ fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_join
         Coming::Draft { tokens: 10 },
     );
     assert!(laid_out.hidden_turns > 0 && laid_out.hidden_turns.is_multiple_of(2));
-    let first = laid_out.messages[0].parts.concat();
+    let first = laid_out.messages[0].text();
     assert_eq!(first, turns[laid_out.hidden_turns].text);
 
     let mut turns = turns[..2].to_vec();
@@ -212,12 +212,7 @@ fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_join
     turns.push(next);
     let laid_out = layout(&writer, &desk.counts, &turns, &desk.instructions, Coming::Answer);
     assert_eq!(laid_out.messages.len(), 1, "roles alternate");
-    assert!(
-        laid_out.messages[0]
-            .parts
-            .concat()
-            .ends_with("\n\nAre you there?")
-    );
+    assert!(laid_out.messages[0].text().ends_with("\n\nAre you there?"));
 }
 
 #[test]

@@ -4,7 +4,9 @@ use super::pool::Pool;
 use super::weights::LayerWeights;
 use super::workspace::{AttentionPlace, Block, RopeTable, Workspace, attention_block};
 use super::{CpuBackend, DECODE_ROWS, LayerResidual};
-use crate::backend::{Backend, BackendError, Component, GraphCall, Outputs, Stretch};
+use crate::backend::{
+    Backend, BackendError, Component, Deviation, GraphCall, GraphKind, Outputs, Selection, Stretch,
+};
 use crate::tune::statistics::LayerStatistics;
 use reprise_kernels::activations::{Activations, TILE_ROWS};
 use reprise_kernels::attention::{Head, OffsetTable, Residual, segments};
@@ -13,9 +15,10 @@ use reprise_kernels::math::{add, gelu_gate, rms_norm, rms_norm_in_place, rope, s
 use reprise_kernels::matmul::{Output, Scratch, Store, matmul_panel};
 use reprise_kernels::packed::PackedMatrix;
 use reprise_kernels::quant::dequantize;
-use reprise_kv::KvLanes;
+use reprise_kv::{KvLanes, LayerKv};
 use reprise_model::arch::{Gate, Layer};
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Attention items a thread should have at least, so that no thread waits long for the others.
@@ -157,33 +160,137 @@ pub(super) fn run(
 ) -> Result<(), BackendError> {
     check(backend, call, kv)?;
     backend.workspace.logits_mut(0);
-    let count = call.tokens();
-    if count == 0 {
+    if call.tokens() == 0 {
         return Ok(());
     }
     lay_out(backend, call);
-    let mut step = Step {
-        isa: backend.isa,
-        pool: &mut backend.pool,
-        ws: &mut backend.workspace,
-        count,
-        epsilon: backend.arch.norm_epsilon,
-    };
-    let layers = backend.arch.layers.iter().zip(&backend.weights.layers);
-    for (index, ((layer, weights), residual)) in layers.zip(&backend.residuals).enumerate() {
-        let place = Place {
-            index,
-            layer,
-            residual: residual.as_ref(),
-        };
-        let statistics = backend.statistics.as_mut().map(|layers| &mut layers[index]);
-        step.attention(&place, weights, kv, statistics);
-        step.feed_forward(layer, weights, backend.arch.gate);
-    }
-    if let (Some(head), false) = (&backend.head, step.ws.outputs.is_empty()) {
-        step.logits(&backend.weights.output_norm, head, backend.arch.logit_cap);
-    }
+    let layers = 0..backend.arch.layers.len();
+    run_layers(backend, layers, kv, call.tokens());
+    compute_logits(backend, call.tokens());
     Ok(())
+}
+
+/// See [`Backend::recompute`].
+pub(super) fn recompute(
+    backend: &mut CpuBackend,
+    stretch: &Stretch<'_>,
+    selection: &Selection<'_>,
+    outputs: Outputs,
+    kv: &mut KvLanes<'_>,
+) -> Result<Vec<usize>, BackendError> {
+    let stretches = std::slice::from_ref(stretch);
+    let call = GraphCall {
+        kind: GraphKind::Recompute,
+        stretches,
+        outputs,
+    };
+    check(backend, &call, kv)?;
+    backend.workspace.logits_mut(0);
+    let (count, layers) = (call.tokens(), backend.arch.layers.len());
+    let mut is_forced = vec![false; count];
+    for &token in selection.forced {
+        if let Some(is_forced) = is_forced.get_mut(token) {
+            *is_forced = true;
+        }
+    }
+    let forced = is_forced.iter().filter(|&&forced| forced).count();
+    let is_outside = selection.forced.iter().any(|&token| token >= count);
+    if selection.check >= layers || forced > selection.rows || is_outside {
+        return Err(BackendError::Selection {
+            check: selection.check,
+            layers,
+            tokens: count,
+            forced,
+            rows: selection.rows,
+        });
+    }
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    lay_out(backend, &call);
+    run_layers(backend, 0..selection.check, kv, count);
+    let chosen = {
+        let (mut step, layers) = Step::of(backend, count);
+        let (place, weights) = layers.at(selection.check);
+        step.project(&place, weights, None);
+        let mut deviations = vec![0.0; count];
+        step.rotate(&place, weights, kv, Some((selection.of, &mut deviations)));
+        let chosen = most_deviating(&deviations, &is_forced, selection.rows);
+        step.keep(&place, &chosen);
+        step.attend_and_add(&place, weights, kv);
+        step.feed_forward(place.layer, weights, layers.gate);
+        chosen
+    };
+    run_layers(backend, selection.check + 1..layers, kv, chosen.len());
+    compute_logits(backend, chosen.len());
+    Ok(chosen)
+}
+
+/// The tokens that go on, ascending: those that must, then those that deviate most, of equals the first.
+fn most_deviating(deviations: &[f32], is_forced: &[bool], rows: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..deviations.len()).collect();
+    order.sort_by(|&a, &b| {
+        is_forced[b]
+            .cmp(&is_forced[a])
+            .then(deviations[b].total_cmp(&deviations[a]))
+            .then(a.cmp(&b))
+    });
+    order.truncate(rows);
+    order.sort_unstable();
+    order
+}
+
+/// See [`Backend::probe`].
+pub(super) fn probe(
+    backend: &mut CpuBackend,
+    stretch: &Stretch<'_>,
+    kv: &mut KvLanes<'_>,
+) -> Result<Vec<f32>, BackendError> {
+    let call = GraphCall {
+        kind: GraphKind::Probe,
+        stretches: std::slice::from_ref(stretch),
+        outputs: Outputs::None,
+    };
+    check(backend, &call, kv)?;
+    backend.workspace.logits_mut(0);
+    let count = call.tokens();
+    let Some(span) = stretch.span() else {
+        return Ok(Vec::new());
+    };
+    lay_out(backend, &call);
+    let layers = backend.arch.layers.len();
+    let watched = layers / 3..(2 * layers / 3).max(1);
+    run_layers(backend, 0..watched.start, kv, count);
+    let mut received = vec![0.0; span.end];
+    let (mut step, layers) = Step::of(backend, count);
+    for index in watched {
+        let (place, weights) = layers.at(index);
+        step.project(&place, weights, None);
+        step.rotate(&place, weights, kv, None);
+        step.watch(&place, kv, &mut received);
+        step.attend_and_add(&place, weights, kv);
+        step.feed_forward(place.layer, weights, layers.gate);
+    }
+    Ok(received)
+}
+
+/// Runs some layers over the first `count` tokens of the workspace.
+fn run_layers(backend: &mut CpuBackend, range: Range<usize>, kv: &KvLanes<'_>, count: usize) {
+    let (mut step, mut layers) = Step::of(backend, count);
+    for index in range {
+        let (place, weights, statistics) = layers.at_mut(index);
+        step.project(&place, weights, statistics);
+        step.rotate(&place, weights, kv, None);
+        step.attend_and_add(&place, weights, kv);
+        step.feed_forward(place.layer, weights, layers.gate);
+    }
+}
+
+fn compute_logits(backend: &mut CpuBackend, count: usize) {
+    let (mut step, layers) = Step::of(backend, count);
+    if let (Some(head), false) = (layers.head, step.ws.outputs.is_empty()) {
+        step.logits(layers.output_norm, head, layers.logit_cap);
+    }
 }
 
 fn check(backend: &CpuBackend, call: &GraphCall<'_>, kv: &KvLanes<'_>) -> Result<(), BackendError> {
@@ -204,19 +311,21 @@ fn check(backend: &CpuBackend, call: &GraphCall<'_>, kv: &KvLanes<'_>) -> Result
     if call.outputs != Outputs::None && backend.head.is_none() {
         return Err(BackendError::Detached(Component::Head));
     }
-    for &Stretch {
-        sequence,
-        start,
-        tokens,
-    } in call.stretches
-    {
-        let end = start + tokens.len();
+    for stretch in call.stretches.iter().filter(|stretch| !stretch.tokens.is_empty()) {
+        let sequence = stretch.sequence;
+        let Some(span) = stretch.span() else {
+            return Err(BackendError::Positions { sequence });
+        };
         let is_prepared = kv
             .sequences
             .get(sequence)
-            .is_some_and(|s| tokens.is_empty() || (s.len() <= start && end <= s.prepared()));
+            .is_some_and(|s| s.len() <= span.start && span.end <= s.prepared());
         if !is_prepared {
-            return Err(BackendError::NotPrepared { sequence, start, end });
+            return Err(BackendError::NotPrepared {
+                sequence,
+                start: span.start,
+                end: span.end,
+            });
         }
     }
     Ok(())
@@ -231,7 +340,7 @@ fn lay_out(backend: &mut CpuBackend, call: &GraphCall<'_>) {
     for stretch in call.stretches {
         let first = ws.positions.len();
         ws.positions
-            .extend(stretch.start..stretch.start + stretch.tokens.len());
+            .extend((0..stretch.tokens.len()).map(|token| stretch.places.of(token)));
         let end = ws.positions.len();
         ws.sequences.resize(end, stretch.sequence);
         match call.outputs {
@@ -290,6 +399,36 @@ impl<'a> Place<'a> {
     }
 }
 
+/// What a call reads of the model.
+struct Layers<'a> {
+    layers: &'a [Layer],
+    weights: &'a [LayerWeights],
+    residuals: &'a [Option<LayerResidual>],
+    statistics: Option<&'a mut Vec<LayerStatistics>>,
+    gate: Gate,
+    head: Option<&'a PackedMatrix>,
+    output_norm: &'a [f32],
+    logit_cap: Option<f32>,
+}
+
+impl<'a> Layers<'a> {
+    fn at(&self, index: usize) -> (Place<'a>, &'a LayerWeights) {
+        let place = Place {
+            index,
+            layer: &self.layers[index],
+            residual: self.residuals[index].as_ref(),
+        };
+        (place, &self.weights[index])
+    }
+
+    /// With the statistics that are being gathered.
+    fn at_mut(&mut self, index: usize) -> (Place<'a>, &'a LayerWeights, Option<&mut LayerStatistics>) {
+        let (place, weights) = self.at(index);
+        let statistics = self.statistics.as_mut().map(|layers| &mut layers[index]);
+        (place, weights, statistics)
+    }
+}
+
 /// A call in progress.
 struct Step<'a> {
     isa: Isa,
@@ -299,18 +438,42 @@ struct Step<'a> {
     epsilon: f32,
 }
 
+impl<'a> Step<'a> {
+    /// A call over the first `count` tokens of the workspace.
+    fn of(backend: &'a mut CpuBackend, count: usize) -> (Step<'a>, Layers<'a>) {
+        let step = Step {
+            isa: backend.isa,
+            pool: &mut backend.pool,
+            ws: &mut backend.workspace,
+            count,
+            epsilon: backend.arch.norm_epsilon,
+        };
+        let layers = Layers {
+            layers: &backend.arch.layers,
+            weights: &backend.weights.layers,
+            residuals: &backend.residuals,
+            statistics: backend.statistics.as_mut(),
+            gate: backend.arch.gate,
+            head: backend.head.as_ref(),
+            output_norm: &backend.weights.output_norm,
+            logit_cap: backend.arch.logit_cap,
+        };
+        (step, layers)
+    }
+}
+
 impl Step<'_> {
-    fn attention(
+    /// Q, K and V of every token, as the matrices give them.
+    fn project(
         &mut self,
         place: &Place<'_>,
         weights: &LayerWeights,
-        kv: &KvLanes<'_>,
         statistics: Option<&mut LayerStatistics>,
     ) {
         let layer = place.layer;
         let (q, kv_width) = (layer.heads * layer.head_dim, layer.kv_heads * layer.head_dim);
         let width = weights.attention_norm.len();
-        let stride = q + 2 * kv_width;
+        let stride = stride_of(layer);
         normalise(self, &weights.attention_norm, width);
         let products = [
             Product {
@@ -344,16 +507,81 @@ impl Step<'_> {
         if let Some(statistics) = statistics {
             self.observe(layer, weights, stride, statistics);
         }
-        self.rotate(place, weights, kv, stride);
+    }
+
+    /// Attention over what is stored, added to the residual stream.
+    fn attend_and_add(&mut self, place: &Place<'_>, weights: &LayerWeights, kv: &KvLanes<'_>) {
+        let stride = stride_of(place.layer);
         if self.count <= DECODE_ROWS {
             self.attend_few(place, weights, kv, stride);
         } else {
             self.attend(place, kv, stride);
         }
         let ws = &mut *self.ws;
+        let q = place.layer.heads * place.layer.head_dim;
         let attended = &ws.attended[..self.count * q];
         prepare(self.pool, self.isa, &mut ws.activations, attended, q, self.count);
         self.add_product(&weights.output, weights.post_attention_norm.as_deref());
+    }
+
+    /// Goes on with some of the tokens, whose Q, K and V are there: the others are forgotten.
+    fn keep(&mut self, place: &Place<'_>, tokens: &[usize]) {
+        let ws = &mut *self.ws;
+        let (width, stride) = (ws.width, stride_of(place.layer));
+        for (to, &from) in tokens.iter().enumerate() {
+            ws.stream
+                .copy_within(from * width..(from + 1) * width, to * width);
+            ws.qkv
+                .copy_within(from * stride..(from + 1) * stride, to * stride);
+            ws.positions[to] = ws.positions[from];
+            ws.sequences[to] = ws.sequences[from];
+        }
+        ws.positions.truncate(tokens.len());
+        ws.sequences.truncate(tokens.len());
+        let kept = |token: &usize| tokens.binary_search(token).ok();
+        ws.outputs = ws.outputs.iter().filter_map(kept).collect();
+        for table in &mut ws.ropes {
+            table.fill(&ws.positions);
+        }
+        self.count = tokens.len();
+    }
+
+    /// Adds the attention that positions get from the call's tokens, whose Q is rotated and K stored. The sums are taken
+    /// in an order of their own, whatever the number of threads.
+    fn watch(&mut self, place: &Place<'_>, kv: &KvLanes<'_>, received: &mut [f32]) {
+        let (isa, layer, stride) = (self.isa, place.layer, stride_of(place.layer));
+        let group = layer.heads / layer.kv_heads;
+        self.set_blocks(LEAST_BLOCK_TOKENS.min(attention_block(layer)));
+        let ws = &mut *self.ws;
+        let table = &ws.offsets[ws.rope_of_layer[place.index]];
+        let queries = Queries {
+            qkv: &ws.qkv,
+            stride,
+            positions: &ws.positions,
+            group,
+        };
+        let (places, blocks) = (&ws.attention, &ws.blocks);
+        let shares: Vec<Mutex<Vec<f32>>> = (0..layer.kv_heads)
+            .map(|_| Mutex::new(vec![0.0; received.len()]))
+            .collect();
+        for block in blocks {
+            self.pool.run(layer.kv_heads, &|thread, kv_head| {
+                let head = place.head(table, kv, kv_head);
+                let mut at = own(&places[thread]);
+                let at = &mut *at;
+                queries.load(isa, &head, block, kv_head, at);
+                let keys = kv.layer(place.index, block.sequence).head(kv_head);
+                at.scratch.run(isa, &head, &at.positions, &keys);
+                let mut share = own(&shares[kv_head]);
+                at.scratch
+                    .add_received(isa, &head, &at.positions, &keys, &mut share);
+            });
+        }
+        for share in &shares {
+            for (received, share) in received.iter_mut().zip(&*own(share)) {
+                *received += share;
+            }
+        }
     }
 
     /// Adds the call's queries and keys, as they are before their rotation, to the statistics.
@@ -386,9 +614,21 @@ impl Step<'_> {
         }
     }
 
-    /// Normalises and rotates Q and K, scales Q, and writes K and V to memory.
-    fn rotate(&mut self, place: &Place<'_>, weights: &LayerWeights, kv: &KvLanes<'_>, stride: usize) {
+    /// Normalises and rotates Q and K, scales Q, and writes K and V to memory; writes down, for every token, how far
+    /// what stood there deviates.
+    fn rotate(
+        &mut self,
+        place: &Place<'_>,
+        weights: &LayerWeights,
+        kv: &KvLanes<'_>,
+        deviations: Option<(Deviation, &mut [f32])>,
+    ) {
         let (isa, epsilon, layer) = (self.isa, self.epsilon, place.layer);
+        let stride = stride_of(layer);
+        let (of, deviations) = match deviations {
+            Some((of, deviations)) => (Some(of), SharedRows::new(deviations, 1)),
+            None => (None, SharedRows::new(&mut [], 1)),
+        };
         let ws = &mut *self.ws;
         let table: &RopeTable = &ws.ropes[ws.rope_of_layer[place.index]];
         let (positions, sequences) = (&ws.positions, &ws.sequences);
@@ -424,6 +664,11 @@ impl Step<'_> {
                         }
                     }
                     rope(isa, &mut key[..layer.rope.dims], cos, sin, layer.rope.pairs);
+                    if let Some(of) = of {
+                        // SAFETY: each token is one item's.
+                        let deviation = unsafe { deviations.rows(token, 1) };
+                        deviation[0] += distance(isa, of, &kv, head, position, key, value);
+                    }
                     // SAFETY: the positions were prepared (see `check`), and each is one item's.
                     unsafe { kv.write(isa, head, position, key, value) };
                 }
@@ -690,6 +935,38 @@ impl Step<'_> {
         }
         *ws.logits_vec() = logits;
     }
+}
+
+/// How far a head's stored key and value are from fresh ones, squared, divided by the square root of the dimension.
+fn distance(
+    isa: Isa,
+    of: Deviation,
+    kv: &LayerKv<'_>,
+    head: usize,
+    position: usize,
+    key: &[f32],
+    value: &[f32],
+) -> f32 {
+    let dim = key.len();
+    let mut stored = [0.0; 2 * 1_024];
+    let (stored_key, rest) = stored.split_at_mut(dim);
+    let stored_value = &mut rest[..dim];
+    kv.read(isa, head, position, stored_key, stored_value);
+    let square = |fresh: &[f32], stored: &[f32]| -> f32 {
+        let differences = fresh.iter().zip(stored).map(|(a, b)| (a - b) * (a - b));
+        differences.sum()
+    };
+    let sum = match of {
+        Deviation::Keys => square(key, stored_key),
+        Deviation::Values => square(value, stored_value),
+        Deviation::Both => square(key, stored_key) + square(value, stored_value),
+    };
+    sum / (dim as f32).sqrt()
+}
+
+/// Q, K and V of a token side by side.
+fn stride_of(layer: &Layer) -> usize {
+    (layer.heads + 2 * layer.kv_heads) * layer.head_dim
 }
 
 /// Query rows of a block: its tokens, and for each the query heads of one key head.

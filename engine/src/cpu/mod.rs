@@ -5,7 +5,10 @@ mod pool;
 mod weights;
 mod workspace;
 
-use crate::backend::{Backend, BackendError, Component, Graph, GraphCall, GraphKind};
+use crate::backend::{
+    Backend, BackendError, Component, Graph, GraphCall, GraphKind, Outputs, Selection, Stretch,
+};
+use crate::rope::LayerRope;
 use crate::tune::statistics::LayerStatistics;
 use pool::Pool;
 use reprise_kernels::isa::Isa;
@@ -50,7 +53,7 @@ pub struct CpuBackend {
     statistics: Option<Vec<LayerStatistics>>,
     head: Option<PackedMatrix>,
     workspace: Workspace,
-    graphs: [Graph; 2],
+    graphs: [Graph; 4],
 }
 
 /// A layer's residual keys, ready to use.
@@ -114,15 +117,12 @@ impl CpuBackend {
             head,
             workspace,
             graphs: [
-                Graph {
-                    kind: GraphKind::Prefill,
-                    capacity: prefill,
-                },
-                Graph {
-                    kind: GraphKind::Decode,
-                    capacity: DECODE_ROWS,
-                },
-            ],
+                (GraphKind::Prefill, prefill),
+                (GraphKind::Decode, DECODE_ROWS),
+                (GraphKind::Recompute, prefill),
+                (GraphKind::Probe, prefill),
+            ]
+            .map(|(kind, capacity)| Graph { kind, capacity }),
         })
     }
 
@@ -149,6 +149,20 @@ impl Backend for CpuBackend {
 
     fn run(&mut self, call: &GraphCall<'_>, kv: &mut KvLanes<'_>) -> Result<(), BackendError> {
         forward::run(self, call, kv)
+    }
+
+    fn recompute(
+        &mut self,
+        stretch: &Stretch<'_>,
+        selection: &Selection<'_>,
+        outputs: Outputs,
+        kv: &mut KvLanes<'_>,
+    ) -> Result<Vec<usize>, BackendError> {
+        forward::recompute(self, stretch, selection, outputs, kv)
+    }
+
+    fn probe(&mut self, stretch: &Stretch<'_>, kv: &mut KvLanes<'_>) -> Result<Vec<f32>, BackendError> {
+        forward::probe(self, stretch, kv)
     }
 
     fn logits(&self) -> &[f32] {
@@ -192,6 +206,12 @@ impl Backend for CpuBackend {
         profile.layouts(&CpuBackend::kv_shape(&self.arch))?;
         self.residuals = LayerResidual::of(profile);
         Ok(())
+    }
+
+    fn ropes(&self) -> Vec<LayerRope> {
+        let factors = self.weights.rope_factors.as_deref();
+        let layers = self.arch.layers.iter();
+        layers.map(|layer| LayerRope::new(&layer.rope, factors)).collect()
     }
 
     fn swap_statistics(&mut self, statistics: Option<Vec<LayerStatistics>>) -> Option<Vec<LayerStatistics>> {

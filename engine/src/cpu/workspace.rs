@@ -3,6 +3,7 @@
 
 use super::DECODE_ROWS;
 use super::weights::Weights;
+use crate::rope::frequencies;
 use reprise_kernels::activations::{Activations, Forms};
 use reprise_kernels::attention::{AttentionScratch, OffsetTable, Partial};
 use reprise_kernels::buffer::Buffer;
@@ -31,15 +32,7 @@ pub(super) struct RopeTable {
 impl RopeTable {
     fn new(rope: &Rope, factors: Option<&[f32]>, capacity: usize) -> RopeTable {
         let half = rope.dims / 2;
-        let frequencies = (0..half)
-            .map(|i| {
-                let factor = factors
-                    .filter(|_| rope.uses_factors)
-                    .map_or(1.0, |f| f64::from(f[i]));
-                let exponent = -2.0 * i as f64 / rope.dims as f64;
-                f64::from(rope.base).powf(exponent) * f64::from(rope.scale) / factor
-            })
-            .collect();
+        let frequencies = frequencies(rope, factors);
         RopeTable {
             rope: rope.clone(),
             frequencies,
@@ -73,6 +66,8 @@ impl RopeTable {
 
 /// Buffers of a call. Row-major, one row a token, unless said otherwise.
 pub(super) struct Workspace {
+    /// Values of a token in the residual stream.
+    pub width: usize,
     /// The residual stream.
     pub stream: Buffer<f32>,
     /// Q, K and V side by side.
@@ -195,6 +190,7 @@ impl Workspace {
             + offsets.iter().map(OffsetTable::bytes).sum::<usize>();
         let per_thread = tile + capacity * 16 + 40 * 1024;
         Workspace {
+            width: arch.width,
             stream: Buffer::zeroed(capacity * arch.width),
             qkv: Buffer::zeroed(capacity * qkv),
             attended: Buffer::zeroed(capacity * attended),

@@ -271,6 +271,7 @@ impl Tuner {
         match kind {
             GraphKind::Prefill => latencies.prefill.push((size, median)),
             GraphKind::Decode => latencies.decode.push((size, median)),
+            GraphKind::Recompute | GraphKind::Probe => {}
         }
         latencies.prefill_tokens = turning_point(&latencies.prefill);
         self.next_size();
@@ -294,11 +295,7 @@ fn run(
     sequences[0].truncate(start);
     sequences[0].cancel();
     sequences[0].prepare(end, None)?;
-    let stretches = [Stretch {
-        sequence: 0,
-        start,
-        tokens,
-    }];
+    let stretches = [Stretch::new(0, start, tokens)];
     let outputs = if kind == GraphKind::Decode {
         Outputs::All
     } else {

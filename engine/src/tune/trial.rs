@@ -44,11 +44,7 @@ impl Run {
         let end = start + tokens.len();
         self.sequences[0].truncate(start);
         self.sequences[0].prepare(end, None)?;
-        let stretches = [Stretch {
-            sequence: 0,
-            start,
-            tokens,
-        }];
+        let stretches = [Stretch::new(0, start, tokens)];
         let call = GraphCall {
             kind: GraphKind::Prefill,
             stretches: &stretches,

@@ -3,6 +3,7 @@
 
 use crate::api::TokenId;
 use reprise_kv::pool::Sequence;
+use reprise_kv::store::Owner;
 
 /// The sequences of ended requests, the most recently used last.
 #[derive(Debug, Default)]
@@ -15,8 +16,12 @@ pub(super) struct Kept {
 pub(super) struct Entry {
     pub tokens: Vec<TokenId>,
     pub sequence: Sequence,
+    /// How many of the tokens were computed with nothing but exact tokens before them.
+    pub exact_tokens: usize,
     /// Who asked.
     pub owner: String,
+    /// Whose the tokens are.
+    pub holders: Vec<Owner>,
 }
 
 /// Length of the common beginning.
@@ -26,7 +31,14 @@ pub(super) fn common(a: &[TokenId], b: &[TokenId]) -> usize {
 
 impl Kept {
     /// Keeps an ended request. What the new one contains is let go: its pages are the same.
-    pub fn keep(&mut self, tokens: Vec<TokenId>, sequence: Sequence, owner: String) {
+    pub fn keep(
+        &mut self,
+        tokens: Vec<TokenId>,
+        sequence: Sequence,
+        exact_tokens: usize,
+        owner: String,
+        holders: Vec<Owner>,
+    ) {
         debug_assert_eq!(tokens.len(), sequence.len());
         if tokens.is_empty() {
             return;
@@ -38,17 +50,20 @@ impl Kept {
         self.entries.push(Entry {
             tokens,
             sequence,
+            exact_tokens,
             owner,
+            holders,
         });
     }
 
-    /// The longest common beginning with a prompt, and a fork of it; marks it as used.
-    pub fn fork(&mut self, prompt: &[TokenId], most: usize) -> Option<Sequence> {
+    /// The longest common beginning with a prompt, a fork of it, and how many tokens of it are exact; marks it as used.
+    pub fn fork(&mut self, prompt: &[TokenId], most: usize) -> Option<(Sequence, usize)> {
         let (best, len) = self.best(prompt)?;
         let entry = self.entries.remove(best);
         let fork = entry.sequence.fork(len.min(most));
+        let exact_tokens = entry.exact_tokens.min(fork.len());
         self.entries.push(entry);
-        Some(fork)
+        Some((fork, exact_tokens))
     }
 
     /// Length of the longest common beginning with a prompt.
@@ -86,6 +101,11 @@ impl Kept {
         &self.entries
     }
 
+    /// Lets go what is an owner's.
+    pub fn erase(&mut self, owner: &Owner) {
+        self.entries.retain(|entry| !entry.holders.contains(owner));
+    }
+
     /// Lets all go.
     pub fn clear(&mut self) {
         self.entries.clear();
@@ -108,15 +128,21 @@ mod tests {
     fn the_longest_beginning_is_found_and_contained_ones_are_let_go() {
         let pool = PagePool::new(&[64], 8).unwrap();
         let mut kept = Kept::default();
-        kept.keep(vec![1, 2, 3], sequence(&pool, 3), "a".into());
-        kept.keep(vec![1, 2, 9, 9], sequence(&pool, 4), "b".into());
+        kept.keep(vec![1, 2, 3], sequence(&pool, 3), 3, "a".into(), vec![]);
+        kept.keep(vec![1, 2, 9, 9], sequence(&pool, 4), 2, "b".into(), vec![]);
         assert_eq!(kept.longest(&[1, 2, 3, 4]), 3);
-        assert_eq!(kept.fork(&[1, 2, 9, 9, 9], 3).unwrap().len(), 3);
+        let (fork, exact_tokens) = kept.fork(&[1, 2, 9, 9, 9], 3).unwrap();
+        assert_eq!((fork.len(), exact_tokens), (3, 2));
+        drop(fork);
         assert!(kept.fork(&[7], 1).is_none());
-        kept.keep(vec![1, 2, 3, 4], sequence(&pool, 4), "a".into());
+        kept.keep(vec![1, 2, 3, 4], sequence(&pool, 4), 4, "a".into(), vec![]);
         assert_eq!(kept.entries().len(), 2);
-        kept.keep(vec![1, 2], sequence(&pool, 2), "c".into());
+        kept.keep(vec![1, 2], sequence(&pool, 2), 2, "c".into(), vec![]);
         assert_eq!(kept.entries().len(), 2, "what is contained is not kept twice");
+        let owner = Owner::new("chat", "7").unwrap();
+        kept.keep(vec![5, 6], sequence(&pool, 2), 2, "d".into(), vec![owner.clone()]);
+        kept.erase(&owner);
+        assert_eq!((kept.entries().len(), kept.longest(&[5, 6])), (2, 0));
         assert!(kept.evict() && kept.evict() && !kept.evict());
         assert_eq!(pool.usage().used, 0);
     }

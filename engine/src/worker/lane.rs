@@ -2,6 +2,7 @@
 
 use crate::api::{Answer, Event, GenerateOptions, Request, StopReason, TokenId};
 use crate::lanes::scheduler::RequestId;
+use crate::reuse::read::Reading;
 use crate::sampling::Sampler;
 use crate::stop::StopWatch;
 use reprise_kv::pool::Reservation;
@@ -29,7 +30,14 @@ pub(super) struct Lane {
     pub tokens: Vec<TokenId>,
     /// The answer's newest token, which the next step takes in.
     pub next: Option<TokenId>,
+    /// Reading a prompt of which some comes from elsewhere: what it computes is not among `tokens` before it is done.
+    pub reading: Option<Reading>,
+    /// How many of `tokens` were computed with nothing but exact tokens before them.
+    pub exact_tokens: usize,
     pub reused_tokens: usize,
+    /// Of the reused ones those from elsewhere, and those that are computed again.
+    pub moved_tokens: usize,
+    pub recomputed_tokens: usize,
     /// When the first token was drawn.
     decode_begin: Option<Instant>,
     sampler: Sampler,
@@ -67,7 +75,11 @@ impl Lane {
             reservation,
             tokens,
             next: None,
+            reading: None,
+            exact_tokens: 0,
             reused_tokens,
+            moved_tokens: 0,
+            recomputed_tokens: 0,
             decode_begin: None,
             sampler,
             detokenizer: tokenizer.detokenizer(),
@@ -105,10 +117,17 @@ impl Lane {
 
     /// Tells how far reading the prompt has come.
     pub fn report_prefill(&mut self) {
+        let total_tokens = self.request.prompt.len();
+        // What is computed again counts as not reused, so that the rest is what there is to do.
+        let reused_tokens = self.reused_tokens - self.recomputed_tokens;
+        let done_tokens = self.reading.as_ref().map_or(self.tokens.len(), |reading| {
+            let (done, left) = reading.progress();
+            reused_tokens + (total_tokens - reused_tokens) * done / (done + left).max(1)
+        });
         (self.request.on_event)(Event::Prefill {
-            done_tokens: self.tokens.len(),
-            total_tokens: self.request.prompt.len(),
-            reused_tokens: self.reused_tokens,
+            done_tokens,
+            total_tokens,
+            reused_tokens,
             reading_time: self.reading_begin.elapsed(),
         });
     }
@@ -119,7 +138,16 @@ impl Lane {
         if self.answer_tokens >= self.options().max_tokens {
             return Some(StopReason::MaxTokens);
         }
-        let token = self.sampler.sample(logits, &self.tokens);
+        let dictated = self
+            .options()
+            .script
+            .as_ref()
+            .and_then(|script| script.next(self.answer_tokens, logits));
+        let token = match dictated {
+            None => self.sampler.sample(logits, &self.tokens),
+            Some(Some(token)) => token,
+            Some(None) => return Some(StopReason::EndOfTurn),
+        };
         let first = self.begin.elapsed();
         self.first_token.get_or_insert(first);
         self.decode_begin.get_or_insert_with(Instant::now);
@@ -167,6 +195,8 @@ impl Lane {
             stop,
             prompt_tokens: self.request.prompt.len(),
             reused_tokens: self.reused_tokens,
+            moved_tokens: self.moved_tokens,
+            recomputed_tokens: self.recomputed_tokens,
             answer_tokens: self.answer_tokens,
             waiting_time: self.reading_begin - self.begin,
             time_to_first_token: first,

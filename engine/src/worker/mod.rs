@@ -7,12 +7,13 @@
 mod kept;
 mod lane;
 mod picture;
+mod reuse;
 mod speculate;
 mod tuning;
 
 use crate::api::{
-    Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Speculation,
-    StopReason, TokenId,
+    Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Reuse, Speculation,
+    StopReason, StoreChoice, TokenId,
 };
 use crate::backend::{Backend, BackendError, Component, GraphCall, GraphKind, Outputs, Stretch};
 use crate::guard::{Guard, Pressure};
@@ -20,10 +21,12 @@ use crate::lanes::policy::{Demand, Policy, Refusal};
 use crate::lanes::scheduler::{RequestId, Scheduler, Turn};
 use crate::load::{Loaded, Work};
 use crate::residency::Leases;
+use crate::reuse::keeper::{Keeper, KeptModel};
 use crate::sampling::Sampler;
 use kept::Kept;
 use lane::{Lane, Pending};
 use reprise_kv::pool::{PagePool, PoolError, Sequence};
+use reprise_kv::store::{ChunkStore, StoreOptions};
 use reprise_kv::{KvLanes, KvProfile, LayerLayout, PAGE_TOKENS};
 use reprise_model::tokenizer::Tokenizer;
 use speculate::{Drafter, MOST_GUESSED, Payoff, PromptLookup};
@@ -80,6 +83,9 @@ pub struct Worker {
     totals: Totals,
     work: Work,
     tuning: Option<tuning::Tuning>,
+    reuse: Reuse,
+    keeper: Option<Keeper>,
+    store_fault: Option<String>,
 }
 
 /// Counts since the model was loaded.
@@ -110,6 +116,12 @@ impl Worker {
     /// When a draft model cannot be used.
     pub fn new(loaded: Loaded, options: &LoadOptions) -> Result<Worker, EngineError> {
         let tuning = tuning::Tuning::of(&loaded, options)?;
+        let kept = options.store.as_ref().map(|choice| keeper_of(&loaded, choice));
+        // Without a store everything works as well, only not as quickly after a restart.
+        let (keeper, store_fault) = match kept.transpose() {
+            Ok(keeper) => (keeper, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
         let Loaded {
             info,
             tokenizer,
@@ -159,7 +171,15 @@ impl Worker {
             profile,
             layouts,
             pool,
+            reuse: options.reuse,
+            keeper,
+            store_fault,
         })
+    }
+
+    /// Why nothing is kept beyond this run, where it was to be.
+    pub fn store_fault(&self) -> Option<&str> {
+        self.store_fault.as_deref()
     }
 
     /// Facts about the model.
@@ -295,6 +315,14 @@ impl Worker {
                 window,
             });
         }
+        let segments = &request.options.segments;
+        let segment_tokens = segments.iter().map(|segment| segment.tokens).sum();
+        if !segments.is_empty() && segment_tokens != prompt_tokens {
+            return Err(EngineError::Segments {
+                segments: segment_tokens,
+                prompt: prompt_tokens,
+            });
+        }
         let sampler = Sampler::new(&request.options.sampling, self.tokenizer.vocab_size())?;
         let demand = Demand {
             prompt_tokens,
@@ -333,6 +361,7 @@ impl Worker {
             output_tokens: refusal.output_tokens,
             needed_bytes: refusal.needed_pages as u64 * page_bytes,
             total_bytes: refusal.total_pages as u64 * page_bytes,
+            held_tokens: refusal.total_pages * PAGE_TOKENS,
         }
     }
 
@@ -346,11 +375,15 @@ impl Worker {
         active.max().unwrap_or(0).max(self.kept.longest(prompt))
     }
 
-    /// A fork of the KV that has the longest common beginning with the prompt, without the prompt's last token.
+    /// A fork of the KV that has the longest common beginning with the prompt, without the prompt's last token, and how
+    /// many tokens of it are exact.
     ///
     /// Of a request that still runs whole pages only: sharing the page it writes in would make it copy that page, and
     /// its reservation has none for that.
-    fn fork(&mut self, prompt: &[TokenId]) -> Sequence {
+    fn fork(&mut self, prompt: &[TokenId]) -> (Sequence, usize) {
+        if self.reuse == Reuse::Nothing {
+            return (self.pool.sequence(), 0);
+        }
         let most = prompt.len() - 1;
         let whole = |len: usize| len.min(most) / PAGE_TOKENS * PAGE_TOKENS;
         let active = self.lanes.iter().enumerate().filter_map(|(slot, lane)| {
@@ -358,11 +391,14 @@ impl Worker {
             Some((whole(kept::common(&lane.tokens, prompt)), slot))
         });
         match active.max() {
-            Some((len, slot)) if len > self.kept.longest(prompt).min(most) => self.sequences[slot].fork(len),
+            Some((len, slot)) if len > self.kept.longest(prompt).min(most) => {
+                let exact = self.lanes[slot].as_ref().map_or(0, |lane| lane.exact_tokens);
+                (self.sequences[slot].fork(len), exact.min(len))
+            }
             _ => self
                 .kept
                 .fork(prompt, most)
-                .unwrap_or_else(|| self.pool.sequence()),
+                .unwrap_or_else(|| (self.pool.sequence(), 0)),
         }
     }
 
@@ -419,6 +455,8 @@ impl Worker {
                 stop: StopReason::Cancelled,
                 prompt_tokens: request.prompt.len(),
                 reused_tokens: 0,
+                moved_tokens: 0,
+                recomputed_tokens: 0,
                 answer_tokens: 0,
                 waiting_time: waited,
                 time_to_first_token: waited,
@@ -438,7 +476,7 @@ impl Worker {
         let admitted = scheduler.admit(|id, demand, _| {
             let index = self.queue.iter().position(|pending| pending.id == id)?;
             let prompt = std::mem::take(&mut self.queue[index].request.prompt);
-            let sequence = self.fork(&prompt);
+            let (sequence, exact_tokens) = self.fork(&prompt);
             self.queue[index].request.prompt = prompt;
             let shared_tokens = sequence.len();
             let pages = policy.pages(&Demand {
@@ -446,11 +484,11 @@ impl Worker {
                 ..*demand
             });
             let reservation = self.reserve(pages)?;
-            granted = Some((index, sequence, reservation));
+            granted = Some((index, sequence, exact_tokens, reservation));
             Some(shared_tokens)
         });
         self.scheduler = scheduler;
-        let (Some(id), Some((index, sequence, reservation))) = (admitted, granted) else {
+        let (Some(id), Some((index, sequence, exact_tokens, reservation))) = (admitted, granted) else {
             return false;
         };
         let pending = self.queue.remove(index);
@@ -466,9 +504,13 @@ impl Worker {
             reused,
             self.info.context_tokens,
         );
-        lane.report_prefill();
+        lane.exact_tokens = exact_tokens;
         self.sequences[slot] = sequence;
         self.lanes[slot] = Some(lane);
+        self.bring(slot);
+        if let Some(lane) = &mut self.lanes[slot] {
+            lane.report_prefill();
+        }
         true
     }
 
@@ -479,7 +521,10 @@ impl Worker {
                 return Some(reservation);
             }
             if self.pool.usage().spare() + self.kept.pages() < pages || !self.kept.evict() {
-                return None;
+                // What waits to be stored holds pages as well.
+                if !self.keeper.as_ref().is_some_and(Keeper::give_up_oldest) {
+                    return None;
+                }
             }
         }
     }
@@ -522,6 +567,20 @@ impl Worker {
             return;
         };
         let capacity = self.backend.capacity(GraphKind::Prefill);
+        if lane.reading.is_some() {
+            let most = match most_tokens {
+                Some(most) => most.min(self.mixed_tokens),
+                None => self.call_tokens,
+            };
+            match self.read_on(slot, most.min(capacity)) {
+                Ok(is_done) => self.prefilled(slot, is_done),
+                Err(error) => {
+                    self.sequences[slot].cancel();
+                    self.fail(slot, error);
+                }
+            }
+            return;
+        }
         let done = lane.tokens.len();
         let left = lane.request.prompt.len() - done;
         let wanted = match most_tokens {
@@ -550,8 +609,20 @@ impl Worker {
         };
         lane.tokens
             .extend_from_slice(&lane.request.prompt[done..done + count]);
+        if lane.exact_tokens == done {
+            lane.exact_tokens = lane.tokens.len();
+        }
+        self.prefilled(slot, is_last);
+    }
+
+    /// Tells how far a prompt has come after a call, and draws the first token when all of it is there.
+    fn prefilled(&mut self, slot: usize, is_last: bool) {
+        let Some(lane) = self.lanes[slot].as_mut() else {
+            return;
+        };
         lane.report_prefill();
-        if self.scheduler.prefilled(id, count) {
+        self.scheduler.set_prefilled(lane.id, lane.tokens.len());
+        if is_last {
             let stop = lane.advance(self.backend.logits(), &self.tokenizer, self.info.context_tokens);
             if let Some(stop) = stop {
                 self.finish(slot, stop);
@@ -579,11 +650,7 @@ impl Worker {
             self.leases.sweep(&mut *self.backend);
         }
         self.sequences[slot].prepare(done + count, Some(&mut lane.reservation))?;
-        let stretch = [Stretch {
-            sequence: slot,
-            start: done,
-            tokens: &lane.request.prompt[done..done + count],
-        }];
+        let stretch = [Stretch::new(slot, done, &lane.request.prompt[done..done + count])];
         let call = GraphCall {
             kind: GraphKind::Prefill,
             stretches: &stretch,
@@ -636,18 +703,10 @@ impl Worker {
             return;
         }
         let begin = Instant::now();
-        let mut stretches = [Stretch {
-            sequence: 0,
-            start: 0,
-            tokens: &[],
-        }; LANES];
+        let mut stretches = [Stretch::new(0, 0, &[]); LANES];
         for row in 0..rows {
             let start = self.sequences[ready[row]].len();
-            stretches[row] = Stretch {
-                sequence: ready[row],
-                start,
-                tokens: &tokens[row],
-            };
+            stretches[row] = Stretch::new(ready[row], start, &tokens[row]);
         }
         let call = GraphCall {
             kind: GraphKind::Decode,
@@ -692,6 +751,7 @@ impl Worker {
             match self.sequences[slot].prepare(end, Some(&mut lane.reservation)) {
                 Ok(()) => return true,
                 Err(_) if self.kept.evict() => {}
+                Err(_) if self.keeper.as_ref().is_some_and(Keeper::give_up_oldest) => {}
                 Err(error) => match self.scheduler.capacity_victim().and_then(|id| self.slot_of(id)) {
                     Some(victim) => self.finish(victim, StopReason::Capacity),
                     None => self.fail(slot, EngineError::Pool(error)),
@@ -740,11 +800,7 @@ impl Worker {
             return false;
         }
         let begin = Instant::now();
-        let stretches = [Stretch {
-            sequence: slot,
-            start,
-            tokens: &tokens[..=count],
-        }];
+        let stretches = [Stretch::new(slot, start, &tokens[..=count])];
         let call = GraphCall {
             kind: GraphKind::Decode,
             stretches: &stretches,
@@ -805,10 +861,26 @@ impl Worker {
 
     /// Keeps what a lane had computed, unless it was scratch, and gives back what it was promised.
     fn leave_behind(&mut self, lane: Lane, mut sequence: Sequence) -> Request {
-        let Lane { request, tokens, .. } = lane;
+        let Lane {
+            request,
+            tokens,
+            exact_tokens,
+            ..
+        } = lane;
         sequence.cancel();
-        if !request.options.scratch {
-            self.kept.keep(tokens, sequence, request.options.owner.clone());
+        // An answer is as exact as its prompt.
+        let exact_tokens = match exact_tokens >= request.prompt.len() {
+            true => tokens.len(),
+            false => exact_tokens,
+        };
+        if !request.options.scratch && self.reuse != Reuse::Nothing {
+            self.keep_chunks(&request, &tokens, &sequence, exact_tokens);
+            let owner = request.options.owner.clone();
+            let segments = request.options.segments.iter();
+            let mut holders: Vec<_> = segments.filter_map(|segment| segment.owner.clone()).collect();
+            holders.sort_unstable();
+            holders.dedup();
+            self.kept.keep(tokens, sequence, exact_tokens, owner, holders);
         }
         request
     }
@@ -875,6 +947,30 @@ impl Worker {
             }
         }
     }
+}
+
+/// Opens the store and puts a keeper before it.
+fn keeper_of(loaded: &Loaded, choice: &StoreChoice) -> Result<Keeper, EngineError> {
+    let options = StoreOptions {
+        budget_bytes: choice
+            .budget_bytes
+            .unwrap_or_else(|| crate::budget::disk_bytes(&choice.folder)),
+        ..StoreOptions::default()
+    };
+    let (store, recovery) = ChunkStore::open(&choice.folder, options)?;
+    if !recovery.is_clean() {
+        tracing::info!(?recovery, "the stored chunks were put in order");
+    }
+    let model = KeptModel {
+        fingerprint: loaded.gguf.fingerprint(),
+        profile: loaded.profile.clone(),
+        layouts: loaded.layouts.clone(),
+        ropes: loaded.backend.ropes(),
+    };
+    let memory_bytes = choice
+        .memory_bytes
+        .unwrap_or_else(|| crate::budget::chunk_memory_bytes(loaded.info.kv_budget_bytes));
+    Ok(Keeper::start(store, model, memory_bytes).map_err(crate::cpu::CpuError::Threads)?)
 }
 
 /// Tokens of a call that takes about `seconds`: a multiple of `step`, at most `most`.

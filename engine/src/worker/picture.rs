@@ -66,12 +66,22 @@ impl Worker {
         let kept = kept.map(|entry| (entry.owner.as_str(), &entry.sequence, false));
         let mut in_use_pages = 0;
         for (name, sequence, is_active) in active.chain(kept) {
-            let owner = owners.len() as u16;
+            // What one client left behind many times over is one owner's.
+            let same = |owner: &OwnerView| !is_active && !owner.is_active && owner.name == name;
+            let known = owners.iter().position(same);
+            let owner = known.unwrap_or(owners.len()) as u16;
+            let mut fresh = 0;
             for page in Sequence::pages(sequence) {
                 if let Some(place @ None) = map.get_mut(page.index()) {
                     *place = Some(owner);
                     in_use_pages += usize::from(is_active);
+                    fresh += 1;
                 }
+            }
+            if let Some(known) = known {
+                owners[known].pages += fresh;
+                owners[known].tokens += sequence.len();
+                continue;
             }
             owners.push(OwnerView {
                 name: name.to_owned(),

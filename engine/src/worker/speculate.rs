@@ -119,11 +119,7 @@ impl DraftModel {
             if self.sequences[0].prepare(end, None).is_err() {
                 return false;
             }
-            let stretches = [Stretch {
-                sequence: 0,
-                start,
-                tokens: part,
-            }];
+            let stretches = [Stretch::new(0, start, part)];
             let call = GraphCall {
                 kind,
                 stretches: &stretches,

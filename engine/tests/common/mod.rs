@@ -83,11 +83,10 @@ impl Model {
     ) -> Result<(), BackendError> {
         for stretch in stretches {
             let sequence = &mut self.sequences[stretch.sequence];
-            sequence.truncate(stretch.start);
+            let start = stretch.places.of(0);
+            sequence.truncate(start);
             sequence.cancel();
-            sequence
-                .prepare(stretch.start + stretch.tokens.len(), None)
-                .unwrap();
+            sequence.prepare(start + stretch.tokens.len(), None).unwrap();
         }
         let result = self.call(&GraphCall {
             kind,
@@ -97,7 +96,7 @@ impl Model {
         for stretch in stretches {
             let sequence = &mut self.sequences[stretch.sequence];
             match result {
-                Ok(()) => sequence.commit(stretch.start + stretch.tokens.len()),
+                Ok(()) => sequence.commit(stretch.places.of(0) + stretch.tokens.len()),
                 Err(_) => sequence.cancel(),
             }
         }
@@ -112,26 +111,14 @@ impl Model {
         start: usize,
         outputs: Outputs,
     ) -> Result<(), BackendError> {
-        self.run_all(
-            kind,
-            &[Stretch {
-                sequence: 0,
-                start,
-                tokens,
-            }],
-            outputs,
-        )
+        self.run_all(kind, &[Stretch::new(0, start, tokens)], outputs)
     }
 
     /// Reads tokens in full calls and returns the last one's logits.
     pub fn read(&mut self, sequence: usize, tokens: &[u32]) -> Vec<f32> {
         let capacity = self.backend.capacity(GraphKind::Prefill);
         for (i, part) in tokens.chunks(capacity).enumerate() {
-            let stretch = Stretch {
-                sequence,
-                start: i * capacity,
-                tokens: part,
-            };
+            let stretch = Stretch::new(sequence, i * capacity, part);
             self.run_all(GraphKind::Prefill, &[stretch], Outputs::Last)
                 .unwrap();
         }

@@ -11,6 +11,7 @@ mod ours;
 mod peer;
 mod quality;
 mod table;
+mod workload;
 
 use std::path::PathBuf;
 
@@ -45,7 +46,8 @@ pub struct BenchArguments {
         long,
         value_name = "N,...",
         value_delimiter = ',',
-        default_value = "512"
+        default_value = "512",
+        value_parser = crate::arguments::at_least::<0>
     )]
     prompt: Vec<usize>,
     /// Answer lengths to write, in tokens; 0 for none
@@ -54,11 +56,12 @@ pub struct BenchArguments {
         long,
         value_name = "N,...",
         value_delimiter = ',',
-        default_value = "128"
+        default_value = "128",
+        value_parser = crate::arguments::at_least::<0>
     )]
     generate: Vec<usize>,
     /// Tokens already in the window
-    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "0")]
+    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "0", value_parser = crate::arguments::at_least::<0>)]
     depth: Vec<usize>,
     /// Compute threads [default: the machine's physical cores]
     #[arg(short, long, value_name = "N", value_parser = crate::arguments::threads)]
@@ -99,6 +102,8 @@ enum What {
     Quality(quality::QualityArguments),
     /// Measure how long an answer stands still while a long prompt is read beside it
     Lanes(lanes::LanesArguments),
+    /// Measure what using earlier prompts again does to the wait and to the answers
+    Workload(workload::WorkloadArguments),
 }
 
 fn lane_count(text: &str) -> Result<usize, String> {
@@ -181,6 +186,7 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
     match &arguments.what {
         Some(What::Quality(arguments)) => return quality::run(arguments),
         Some(What::Lanes(arguments)) => return lanes::run(arguments),
+        Some(What::Workload(arguments)) => return workload::run(arguments),
         None => {}
     }
     let tests = tests(arguments)?;

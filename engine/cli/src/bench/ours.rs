@@ -77,11 +77,7 @@ impl<'a> Ours<'a> {
         for at in (start..end).step_by(capacity) {
             let stop = (at + capacity).min(end);
             kv.sequences[0].prepare(stop, None)?;
-            let stretches = [Stretch {
-                sequence: 0,
-                start: at,
-                tokens: &self.tokens[at..stop],
-            }];
+            let stretches = [Stretch::new(0, at, &self.tokens[at..stop])];
             let outputs = if stop == end { Outputs::Last } else { Outputs::None };
             let call = GraphCall {
                 kind: GraphKind::Prefill,
@@ -104,11 +100,8 @@ impl<'a> Ours<'a> {
             for sequence in &mut kv.sequences[..lanes] {
                 sequence.prepare(at + 1, None)?;
             }
-            let stretches: [Stretch<'_>; LANES] = std::array::from_fn(|sequence| Stretch {
-                sequence,
-                start: at,
-                tokens: &self.tokens[at..=at],
-            });
+            let stretches: [Stretch<'_>; LANES] =
+                std::array::from_fn(|sequence| Stretch::new(sequence, at, &self.tokens[at..=at]));
             let call = GraphCall {
                 kind: GraphKind::Decode,
                 stretches: &stretches[..lanes],

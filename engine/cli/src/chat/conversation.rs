@@ -88,12 +88,19 @@ impl Conversation {
         can
     }
 
+    /// Turns that the model no longer sees.
+    pub fn hidden(&self) -> usize {
+        self.hidden
+    }
+
+    /// Shows the model all turns but the first `hidden` again, as before something failed.
+    pub fn hide_only(&mut self, hidden: usize) {
+        self.hidden = hidden;
+    }
+
     /// What the model sees.
     pub fn messages(&self) -> Vec<Message> {
-        let message = |role, text: &String| Message {
-            role,
-            parts: vec![text.clone()],
-        };
+        let message = |role, text: &String| Message::new(role, text);
         let mut messages = Vec::new();
         messages.extend(self.system.iter().map(|text| message(Role::System, text)));
         for turn in &self.turns[self.hidden..] {
@@ -127,7 +134,7 @@ mod tests {
         conversation
             .messages()
             .into_iter()
-            .map(|message| message.parts.concat())
+            .map(|message| message.text())
             .collect()
     }
 

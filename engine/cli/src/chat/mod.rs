@@ -141,6 +141,7 @@ impl Chat {
 
     /// Answers the last message.
     fn answer(&mut self) -> Outcome {
+        let hidden = self.conversation.hidden();
         let outcome = self.try_answer();
         match &outcome {
             Ok(answer) => {
@@ -155,7 +156,10 @@ impl Chat {
                 self.totals.decode_time += answer.decode_time;
             }
             // A message that could not be answered is not part of the chat.
-            Err(_) => self.conversation.take_back_question(),
+            Err(_) => {
+                self.conversation.hide_only(hidden);
+                self.conversation.take_back_question();
+            }
         }
         outcome.map(|_| ())
     }
@@ -169,7 +173,8 @@ impl Chat {
             dropped += 1;
             prompt = self.session.prompt(&self.conversation.messages())?;
         }
-        if dropped > 0 {
+        // Where the message alone is too long the engine says so, and nothing is dropped.
+        if dropped > 0 && prompt.len() < window {
             let window = counted(window, "token");
             let turns = counted(dropped, "oldest turn");
             note(&format!(

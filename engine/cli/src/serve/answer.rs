@@ -187,6 +187,7 @@ fn prepare(server: &Server, body: &Bytes) -> Result<Prepared, ApiError> {
         stop_when_repeating: request.max_tokens.is_none(),
         scratch: false,
         owner,
+        ..GenerateOptions::default()
     };
     let options = writer.suited(options, prompt.len());
     Ok(Prepared {

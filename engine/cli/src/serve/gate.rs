@@ -66,12 +66,18 @@ impl Gate {
         );
         if named.is_empty() || !named.iter().all(|host| self.allows_host(host, local)) {
             let shown = named
-                .first()
+                .iter()
+                .find(|host| !self.allows_host(host, local))
                 .map(|host| String::from_utf8_lossy(host).into_owned());
-            let shown = shown.unwrap_or_default();
+            let (shown, advice) = match shown.filter(|host| !host.is_empty()) {
+                None => ("nothing at all".to_owned(), "send a Host header".to_owned()),
+                Some(host) => (
+                    format!("\"{host}\""),
+                    format!("if that is a name of this machine, start the server with --allow-host {host}"),
+                ),
+            };
             return Err(forbidden(format!(
-                "this server is asked as localhost:{port}, 127.0.0.1:{port} or [::1]:{port}, not as \"{shown}\"; if that \
-                 is a name of this machine, start the server with --allow-host {shown}",
+                "this server is asked as localhost:{port}, 127.0.0.1:{port} or [::1]:{port}, not as {shown}; {advice}",
                 port = local.port
             ))
             .with_code("host_not_allowed"));
@@ -80,10 +86,13 @@ impl Gate {
         if let Some(origin) = origins.next() {
             let text = String::from_utf8_lossy(origin.as_bytes()).to_lowercase();
             if origins.next().is_some() || !self.origins.contains(&text) {
-                return Err(forbidden(format!(
-                    "web pages may not use this server; if this one shall, start the server with --allow-origin {text}"
-                ))
-                .with_code("origin_not_allowed"));
+                let advice = match text.as_str() {
+                    // A page without an origin of its own cannot be told from any other.
+                    "null" => "use it from a program".to_owned(),
+                    origin => format!("if this one shall, start the server with --allow-origin {origin}"),
+                };
+                return Err(forbidden(format!("web pages may not use this server; {advice}"))
+                    .with_code("origin_not_allowed"));
             }
             return Ok(Some(origin.clone()));
         }

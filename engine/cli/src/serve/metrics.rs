@@ -288,6 +288,8 @@ mod tests {
                 stop: StopReason::MaxTokens,
                 prompt_tokens: 1,
                 reused_tokens: 0,
+                moved_tokens: 0,
+                recomputed_tokens: 0,
                 answer_tokens: tokens,
                 waiting_time: Duration::ZERO,
                 time_to_first_token: Duration::from_millis(first),

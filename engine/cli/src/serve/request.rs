@@ -299,8 +299,8 @@ fn message(place: &str, value: &Value) -> Result<Message, ApiError> {
     }
     let place = format!("{place}.content");
     let parts = match &value["content"] {
-        Value::String(text) => vec![text.clone()],
-        Value::Null if role == Role::Assistant => vec![String::new()],
+        Value::String(text) => vec![text.as_str().into()],
+        Value::Null if role == Role::Assistant => vec!["".into()],
         Value::Array(parts) if !parts.is_empty() => {
             let last = parts.len() - 1;
             parts
@@ -312,7 +312,7 @@ fn message(place: &str, value: &Value) -> Result<Message, ApiError> {
                     if index < last && !text.ends_with('\n') {
                         text.push('\n');
                     }
-                    Ok(text)
+                    Ok(text.into())
                 })
                 .collect::<Result<_, ApiError>>()?
         }
@@ -371,7 +371,12 @@ mod tests {
         let parts: Vec<(Role, Vec<String>)> = request
             .messages
             .into_iter()
-            .map(|message| (message.role, message.parts))
+            .map(|message| {
+                (
+                    message.role,
+                    message.parts.into_iter().map(|part| part.text).collect(),
+                )
+            })
             .collect();
         assert_eq!(
             parts,

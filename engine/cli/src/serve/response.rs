@@ -130,6 +130,8 @@ mod tests {
             stop,
             prompt_tokens: 20,
             reused_tokens: 12,
+            moved_tokens: 0,
+            recomputed_tokens: 0,
             answer_tokens: 3,
             waiting_time: Duration::ZERO,
             time_to_first_token: Duration::ZERO,

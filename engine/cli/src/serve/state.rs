@@ -74,7 +74,7 @@ impl Server {
         let bytes: usize = messages
             .iter()
             .flat_map(|message| &message.parts)
-            .map(String::len)
+            .map(|part| part.text.len())
             .sum();
         let (least_tokens, window) = (
             bytes / self.longest_token_bytes,

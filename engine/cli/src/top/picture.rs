@@ -194,10 +194,10 @@ fn pool_head(pool: &PoolView, columns: usize) -> Vec<Line> {
     flowing("KV pool", pieces, columns)
 }
 
-/// A letter for an owner; past the alphabets they share one.
+/// A letter for an owner; past the alphabets they begin anew, in other colours.
 fn letter(owner: usize) -> char {
-    let letters = ('A'..='Z').chain('a'..='z');
-    letters.into_iter().nth(owner).unwrap_or('?')
+    let mut letters = ('A'..='Z').chain('a'..='z').cycle();
+    letters.nth(owner % 52).unwrap_or('A')
 }
 
 fn owner_style(owner: usize) -> Style {

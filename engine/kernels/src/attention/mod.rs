@@ -372,6 +372,61 @@ impl AttentionScratch {
     pub fn finish(&self, isa: Isa, head: &Head<'_>, row: usize, out: &mut [f32]) {
         head.finish(isa, &self.total, row, out);
     }
+
+    /// Adds to `received[p]`, for every position p, the share of attention that each row gives to the key at p: what
+    /// the rows of the last [`AttentionScratch::run`] give, with the same arguments. A row gives one in all.
+    ///
+    /// # Panics
+    /// When `received` does not reach to the last row's position.
+    pub fn add_received(
+        &mut self,
+        isa: Isa,
+        head: &Head<'_>,
+        positions: &[usize],
+        kv: &dyn KeyValues,
+        received: &mut [f32],
+    ) {
+        let (Some(&first), Some(&last)) = (positions.first(), positions.last()) else {
+            return;
+        };
+        let (rows, dim, window) = (positions.len(), head.dim, head.window);
+        assert!(rows <= self.rows && last < received.len());
+        let mut span = usize::MAX;
+        for tile in visible(first, window).start / TILE_KEYS..last / TILE_KEYS + 1 {
+            let at = tile * TILE_KEYS;
+            let count = (last + 1 - at).min(TILE_KEYS);
+            let keys = self
+                .keys
+                .load(isa, (head.keys, Side::Key), kv.tile(tile).0, dim, count);
+            if let Some(residual) = &head.residual
+                && at / offset::SPAN != span
+            {
+                span = at / offset::SPAN;
+                self.queries.turn(residual, at, rows.div_ceil(ROWS), dim);
+            }
+            for (group, positions) in positions.chunks(ROWS).enumerate() {
+                self.work.score(
+                    isa,
+                    head,
+                    &self.queries.group(group, dim),
+                    positions.len(),
+                    keys,
+                    at,
+                );
+                let scores = self.work.scores.as_chunks::<TILE_KEYS>().0.iter();
+                for (row, (scores, &position)) in scores.zip(positions).enumerate() {
+                    let seen = visible(position, window);
+                    let seen = seen.start.saturating_sub(at)..seen.end.saturating_sub(at).min(count);
+                    let row = group * ROWS + row;
+                    let (max, scale) = (self.total.max[row], 1.0 / self.total.sum[row]);
+                    let pairs = received[at..].iter_mut().zip(scores);
+                    for (received, score) in pairs.take(seen.end).skip(seen.start) {
+                        *received += exp(score - max) * scale;
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl QueryBlock {

@@ -89,14 +89,15 @@ impl Stored {
         x
     }
 
-    /// Attention by its definition, in f64. `offset` is what is added to the score of each position.
-    pub fn naive(
+    /// The share of attention that each position gets, from the first one seen on, by definition, in f64. `offset` is
+    /// what is added to the score of each position.
+    pub fn shares(
         &self,
         query: &[f32],
         position: usize,
         head: &Head<'_>,
         offset: &dyn Fn(usize) -> f64,
-    ) -> Vec<f64> {
+    ) -> (usize, Vec<f64>) {
         let first = head.window.map_or(0, |w| (position + 1).saturating_sub(w));
         let dot = |a: &[f32], b: &[f32]| {
             a.iter()
@@ -110,10 +111,22 @@ impl Stored {
         let max = scores.iter().copied().fold(f64::MIN, f64::max);
         let weights: Vec<f64> = scores.iter().map(|s| (s - max).exp()).collect();
         let sum: f64 = weights.iter().sum();
+        (first, weights.iter().map(|weight| weight / sum).collect())
+    }
+
+    /// Attention by its definition, in f64.
+    pub fn naive(
+        &self,
+        query: &[f32],
+        position: usize,
+        head: &Head<'_>,
+        offset: &dyn Fn(usize) -> f64,
+    ) -> Vec<f64> {
+        let (first, shares) = self.shares(query, position, head, offset);
         let mut out = vec![0.0; self.dim];
-        for (j, w) in weights.iter().enumerate() {
+        for (j, share) in shares.iter().enumerate() {
             for (out, v) in out.iter_mut().zip(self.vector(Side::Value, first + j)) {
-                *out += w / sum * f64::from(v);
+                *out += share * f64::from(v);
             }
         }
         out

@@ -56,6 +56,14 @@ impl ChunkStore {
         Ok(Erased { kept, ..erased })
     }
 
+    /// Deletes these chunks, whoever owns them and pinned or not. Those that are gone are passed over.
+    ///
+    /// # Errors
+    /// As [`ChunkStore::erase_owner`].
+    pub fn erase_chunks(&self, chunks: &[ChunkId]) -> Result<Erased, StoreError> {
+        self.0.erase("erasing chunks", |_| Ok(chunks.to_vec()))
+    }
+
     /// Erases the chunks of all namespaces but these, whoever owns them: for when a model, an adapter or a format is
     /// gone.
     ///

@@ -33,6 +33,7 @@
 //! let mut chunk = store.load(found.chunks[0].chunk)?;
 //! assert_eq!(chunk.read_all()?, [b"keys and values"]);
 //!
+//! assert_eq!(chat, "chat:12".parse()?);
 //! assert_eq!(store.erase_owner(&chat)?.chunks, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -5,6 +5,7 @@ use super::policy::UseRecord;
 use crate::PAGE_TOKENS;
 use sha2::{Digest, Sha256};
 use std::fmt::{self, Write as _};
+use std::str::FromStr;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The most tokens a chunk has.
@@ -21,6 +22,24 @@ pub struct ChunkId(pub(super) i64);
 impl fmt::Display for ChunkId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:016x}", self.0)
+    }
+}
+
+impl FromStr for ChunkId {
+    type Err = StoreError;
+
+    /// From the sixteen digits that it is shown as.
+    fn from_str(text: &str) -> Result<ChunkId, StoreError> {
+        let is_plain = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        i64::from_str_radix(text, 16)
+            .ok()
+            .filter(|_| is_plain)
+            .map(ChunkId)
+            .ok_or_else(|| {
+                StoreError::Invalid(format!(
+                    "{text:?} is no chunk's number: those have sixteen digits"
+                ))
+            })
     }
 }
 
@@ -113,6 +132,20 @@ impl Owner {
     /// Which one of its kind.
     pub fn name(&self) -> &str {
         &self.name
+    }
+}
+
+impl FromStr for Owner {
+    type Err = StoreError;
+
+    /// From the form in which it is shown, as in `chat:12`.
+    fn from_str(text: &str) -> Result<Owner, StoreError> {
+        match text.split_once(':') {
+            Some((kind, name)) => Owner::new(kind, name),
+            None => Err(StoreError::Invalid(format!(
+                "{text:?} is no owner: those have a kind and a name, as in document:report.pdf"
+            ))),
+        }
     }
 }
 

@@ -1,0 +1,304 @@
+//! `reprise cache`: what is kept on disk of the texts that were read, and how to get rid of it.
+
+use std::io::{self, Write};
+
+use clap::{Subcommand, ValueEnum};
+use reprise_engine::store::{ChunkId, ChunkStore, ChunkSummary, ListOrder, Owner, StoreError, StoreOptions};
+use reprise_library::folders;
+use serde_json::json;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{counted, note, with_commas};
+
+#[derive(Debug, Subcommand)]
+pub enum CacheAction {
+    /// List what is kept, by owner, or the chunks of one
+    Ls {
+        /// The chunks of this owner, such as document:report.pdf
+        #[arg(long, value_name = "OWNER")]
+        owner: Option<Owner>,
+        /// Every chunk, the largest first, or the one most worth keeping
+        #[arg(long, value_name = "ORDER")]
+        by: Option<Order>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show all that is known of a chunk
+    Show {
+        /// Its number
+        chunk: ChunkId,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Keep chunks, whatever else has to go
+    Pin {
+        /// Their numbers
+        #[arg(required = true)]
+        chunks: Vec<ChunkId>,
+        /// Let them go like any other again
+        #[arg(long)]
+        off: bool,
+    },
+    /// Let chunks go; their text is read again when it is needed
+    Evict {
+        /// Their numbers
+        #[arg(required = true)]
+        chunks: Vec<ChunkId>,
+    },
+    /// Erase everything that is kept for an owner, leaving no trace on disk
+    Erase {
+        /// Such as document:report.pdf, or chat:12
+        #[arg(long, value_name = "OWNER")]
+        owner: Owner,
+    },
+    /// Read every chunk, and drop those whose file is not what was written
+    Verify,
+    /// Sum up
+    Stats {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// An order of chunks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Order {
+    Size,
+    Score,
+}
+
+pub fn run(action: CacheAction) -> Outcome {
+    let folder = folders::kv()?;
+    if !folder.exists() {
+        // Nothing is made only to say that there is nothing.
+        return Err(Failure::message(format!(
+            "nothing is kept yet: {} is made when a document is asked about (reprise ask)",
+            folders::shown(&folder)
+        )));
+    }
+    let options = StoreOptions {
+        // What the budget is, is for those to say who add to it.
+        budget_bytes: u64::MAX / 2,
+        ..StoreOptions::default()
+    };
+    let (store, recovery) = ChunkStore::open(&folder, options).map_err(failure)?;
+    if !recovery.is_clean() {
+        note("note: what an interrupted program had left was put in order first");
+    }
+    match action {
+        CacheAction::Ls { owner, by, json } => list(&store, owner.as_ref(), by, json),
+        CacheAction::Show { chunk, json } => show(&store, chunk, json),
+        CacheAction::Pin { chunks, off } => {
+            for &chunk in &chunks {
+                store.set_pinned(chunk, !off).map_err(failure)?;
+            }
+            let what = if off { "unpinned" } else { "pinned" };
+            print(&format!("{what} {}\n", counted(chunks.len(), "chunk")))
+        }
+        CacheAction::Evict { chunks } => {
+            // All of them are there, or nothing is done.
+            for &chunk in &chunks {
+                store.record(chunk).map_err(failure)?;
+            }
+            let erased = store.erase_chunks(&chunks).map_err(failure)?;
+            print(&format!(
+                "let go {}, {}\n",
+                counted(erased.chunks, "chunk"),
+                size(erased.bytes)
+            ))
+        }
+        CacheAction::Erase { owner } => {
+            let erased = store.erase_owner(&owner).map_err(failure)?;
+            if erased.chunks + erased.kept == 0 {
+                return Err(Failure::message(format!(
+                    "nothing is kept for {owner}; see the owners with: reprise cache ls"
+                )));
+            }
+            let shared = match erased.kept {
+                0 => String::new(),
+                kept => format!("; {} that others own too stay with them", counted(kept, "chunk")),
+            };
+            print(&format!(
+                "erased {}, {}{shared}\n",
+                counted(erased.chunks, "chunk"),
+                size(erased.bytes)
+            ))
+        }
+        CacheAction::Verify => {
+            let verified = store.verify_all().map_err(failure)?;
+            for fault in &verified.dropped {
+                note(&fault.to_string());
+            }
+            print(&format!(
+                "{} as written, {} dropped\n",
+                counted(verified.sound, "chunk"),
+                with_commas(verified.dropped.len())
+            ))
+        }
+        CacheAction::Stats { json } => stats(&store, json),
+    }
+}
+
+fn failure(error: StoreError) -> Failure {
+    Failure::message(error.to_string())
+}
+
+fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::output(&error))
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
+
+fn list(store: &ChunkStore, owner: Option<&Owner>, by: Option<Order>, is_json: bool) -> Outcome {
+    if owner.is_none() && by.is_none() {
+        return owners(store, is_json);
+    }
+    let order = match by.unwrap_or(Order::Score) {
+        Order::Size => ListOrder::Size,
+        Order::Score => ListOrder::Score,
+    };
+    let chunks = store.list(owner, order).map_err(failure)?;
+    if let (Some(owner), true) = (owner, chunks.is_empty()) {
+        return Err(Failure::message(format!(
+            "nothing is kept for {owner}; see the owners with: reprise cache ls"
+        )));
+    }
+    if is_json {
+        let rows: Vec<_> = chunks.iter().map(summary).collect();
+        return print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
+    }
+    let mut text = format!(
+        "{:16}  {:>6}  {:>9}  {:>6}  {:>9}\n",
+        "CHUNK", "TOKENS", "SIZE", "USES", "SCORE"
+    );
+    for chunk in &chunks {
+        text += &format!(
+            "{}  {:>6}  {:>9}  {:>6.2}  {:>9.4}{}\n",
+            chunk.id,
+            chunk.tokens,
+            size(chunk.bytes),
+            chunk.weight,
+            chunk.score * 1e3,
+            if chunk.pinned { "  pinned" } else { "" }
+        );
+    }
+    text += "\nUses fade by half in a day. The score is the time that keeping a kilobyte is expected to save, in\n\
+             milliseconds: the least goes first.\n";
+    print(&text)
+}
+
+fn summary(chunk: &ChunkSummary) -> serde_json::Value {
+    json!({
+        "chunk": chunk.id.to_string(),
+        "tokens": chunk.tokens,
+        "bytes": chunk.bytes,
+        "uses": chunk.weight,
+        "score": chunk.score,
+        "pinned": chunk.pinned,
+    })
+}
+
+fn owners(store: &ChunkStore, is_json: bool) -> Outcome {
+    let owners = store.owners().map_err(failure)?;
+    if is_json {
+        let rows: Vec<_> = owners
+            .iter()
+            .map(|owner| json!({ "owner": owner.owner.to_string(), "chunks": owner.chunks, "bytes": owner.bytes }))
+            .collect();
+        return print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
+    }
+    if owners.is_empty() {
+        return print("nothing is kept\n");
+    }
+    let mut text = format!("{:>7}  {:>9}  OWNER\n", "CHUNKS", "SIZE");
+    for owner in &owners {
+        text += &format!(
+            "{:>7}  {:>9}  {}\n",
+            with_commas(owner.chunks),
+            size(owner.bytes),
+            owner.owner
+        );
+    }
+    print(&text)
+}
+
+fn show(store: &ChunkStore, chunk: ChunkId, is_json: bool) -> Outcome {
+    let record = store.record(chunk).map_err(failure)?;
+    let owners: Vec<String> = record.owners.iter().map(Owner::to_string).collect();
+    if is_json {
+        let shards: Vec<_> = record
+            .shards
+            .iter()
+            .map(|shard| json!({ "name": shard.name, "bytes": shard.bytes, "checksum": format!("{:016x}", shard.checksum) }))
+            .collect();
+        let row = json!({
+            "chunk": record.id.to_string(),
+            "tokens": record.tokens.len(),
+            "position": record.base,
+            "owners": owners,
+            "exact": record.ratio >= 1.0,
+            "recomputed_share": record.ratio,
+            "bytes": record.bytes,
+            "pinned": record.pinned,
+            "made_ms": record.made_ms,
+            "shards": shards,
+        });
+        return print(&format!("{}\n", serde_json::to_string_pretty(&row)?));
+    }
+    let how = match record.ratio >= 1.0 {
+        true => "every token computed in its context".to_owned(),
+        false => format!(
+            "moved here, {:.0} % of the tokens computed again",
+            record.ratio * 100.0
+        ),
+    };
+    print(&format!(
+        "chunk     {}\ntokens    {} from position {}\nowners    {}\nmade      {how}\nfile      {} in {}{}\n",
+        record.id,
+        record.tokens.len(),
+        with_commas(record.base as usize),
+        owners.join(", "),
+        size(record.bytes),
+        counted(record.shards.len(), "shard"),
+        if record.pinned { "\npinned" } else { "" }
+    ))
+}
+
+fn stats(store: &ChunkStore, is_json: bool) -> Outcome {
+    let stats = store.stats().map_err(failure)?;
+    if is_json {
+        let row = json!({
+            "chunks": stats.chunks,
+            "tokens": stats.tokens,
+            "bytes": stats.bytes,
+            "pinned_chunks": stats.pinned_chunks,
+            "pinned_bytes": stats.pinned_bytes,
+            "owners": stats.owners,
+            "models": stats.namespaces,
+            "index_bytes": stats.index_bytes,
+        });
+        return print(&format!("{}\n", serde_json::to_string_pretty(&row)?));
+    }
+    print(&format!(
+        "{} of {} owners and {}, {} tokens\n{} on disk, and {} for the index; {} pinned\n",
+        counted(stats.chunks, "chunk"),
+        with_commas(stats.owners),
+        counted(stats.namespaces, "model"),
+        with_commas(stats.tokens as usize),
+        size(stats.bytes),
+        size(stats.index_bytes),
+        counted(stats.pinned_chunks, "chunk"),
+    ))
+}

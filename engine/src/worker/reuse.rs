@@ -1,0 +1,190 @@
+//! What of earlier prompts a lane begins with, and what it leaves to later ones.
+
+use super::lane::Lane;
+use super::{Component, Worker};
+use crate::api::{EngineError, Request, Reuse, SegmentKind, TokenId};
+use crate::reuse::cut::{Segment, cut};
+use crate::reuse::keeper::Leaving;
+use crate::reuse::read::Reading;
+use reprise_kernels::isa::Isa;
+use reprise_kv::KvLanes;
+use reprise_kv::pool::Sequence;
+use reprise_kv::store::Owner;
+use std::ops::Range;
+use std::time::Instant;
+
+/// Where the question begins; the end of the prompt where there is none.
+fn question_of(segments: &[Segment], prompt_tokens: usize) -> usize {
+    let mut start = 0;
+    for segment in segments {
+        if segment.kind == SegmentKind::Question {
+            return start;
+        }
+        start += segment.tokens;
+    }
+    prompt_tokens
+}
+
+impl Worker {
+    /// Changes what of earlier prompts is used again, from the next request on.
+    pub fn set_reuse(&mut self, reuse: Reuse) {
+        self.reuse = reuse;
+    }
+
+    /// What is kept beyond the pool, where something is.
+    pub fn keeper(&self) -> Option<&crate::reuse::keeper::Keeper> {
+        self.keeper.as_ref()
+    }
+
+    /// Erases everything that is kept for an owner. Requests that run are not touched: end them before.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn erase(&mut self, owner: &Owner) -> Result<(), EngineError> {
+        self.kept.erase(owner);
+        if let Some(keeper) = &self.keeper {
+            keeper.erase(owner)?;
+        }
+        Ok(())
+    }
+
+    /// Brings what is stored of a new lane's prompt into its sequence: what begins alike is committed, and pieces from
+    /// elsewhere are placed, for [`Worker::read_on`] to go on with.
+    pub(super) fn bring(&mut self, slot: usize) {
+        let (Some(keeper), Some(lane)) = (&self.keeper, self.lanes[slot].as_mut()) else {
+            return;
+        };
+        let recompute = match self.reuse {
+            Reuse::Nothing => return,
+            Reuse::Prefix => None,
+            Reuse::Anywhere(recompute) => Some(recompute),
+        };
+        let sequence = &mut self.sequences[slot];
+        let prompt = &lane.request.prompt;
+        let segments = &lane.request.options.segments;
+        let question = question_of(segments, prompt.len());
+        let (cuts, known) = (cut(segments), sequence.len());
+        let found = keeper.find(prompt, &cuts, known, question, recompute.is_some());
+        let (isa, mut used) = (Isa::best(), Vec::new());
+        let is_prepared = |sequence: &mut Sequence, lane: &mut Lane, end| {
+            sequence.prepare(end, Some(&mut lane.reservation)).is_ok()
+        };
+
+        // Chunks of the beginning, as long as they can be had.
+        let mut exact_tokens = lane.exact_tokens;
+        for part in &found.prefix {
+            let mut part = part.clone();
+            let skipped = sequence.len() - part.at;
+            (part.at, part.of.start) = (part.at + skipped, part.of.start + skipped);
+            let end = part.tokens().end;
+            if !is_prepared(sequence, lane, end) {
+                break;
+            }
+            let Some(chunk) = keeper.load(&part) else { break };
+            chunk.place(isa, &self.layouts, sequence);
+            if exact_tokens == sequence.len() {
+                exact_tokens = end.min(found.exact_tokens).max(exact_tokens);
+            }
+            sequence.commit(end);
+            used.push(part.chunk);
+        }
+        sequence.cancel();
+        let prefix = sequence.len();
+        let brought = prefix - known;
+        lane.exact_tokens = exact_tokens;
+        lane.tokens.extend_from_slice(&lane.request.prompt[known..prefix]);
+        lane.reused_tokens = prefix;
+
+        // Pieces, as long as all of the prompt has room.
+        let pieces: Vec<_> = found.pieces.iter().filter(|part| part.at >= prefix).collect();
+        let end = lane.request.prompt.len();
+        if let Some(recompute) = recompute
+            && !pieces.is_empty()
+            && is_prepared(sequence, lane, end)
+        {
+            let mut ranges: Vec<Range<usize>> = Vec::new();
+            for part in pieces {
+                if let Some(chunk) = keeper.load(part) {
+                    chunk.place(isa, &self.layouts, sequence);
+                    ranges.push(part.tokens());
+                    used.push(part.chunk);
+                }
+            }
+            let reading = Reading::new(lane.request.prompt.clone(), prefix, ranges, question, recompute);
+            lane.moved_tokens = reading.reused();
+            lane.recomputed_tokens = reading.recomputed();
+            lane.reused_tokens += lane.moved_tokens;
+            if lane.moved_tokens > 0 {
+                lane.reading = Some(reading);
+            } else {
+                sequence.cancel();
+            }
+        }
+        keeper.used(&used);
+        let id = lane.id;
+        if brought > 0 {
+            self.scheduler.prefilled(id, brought);
+        }
+    }
+
+    /// Makes one call on a prompt of which some comes from elsewhere; true when all of it is there.
+    pub(super) fn read_on(&mut self, slot: usize, most_tokens: usize) -> Result<bool, EngineError> {
+        let Some(lane) = self.lanes[slot].as_mut() else {
+            return Ok(false);
+        };
+        self.leases
+            .acquire(&mut *self.backend, Component::Head, lane.id)?;
+        let Some(reading) = lane.reading.as_mut() else {
+            return Ok(false);
+        };
+        let mut kv = KvLanes {
+            layouts: &self.layouts,
+            sequences: &mut self.sequences,
+        };
+        let (before, begin) = (reading.progress().0, Instant::now());
+        let is_done = reading.step(&mut *self.backend, &mut kv, slot, most_tokens)?;
+        let computed = reading.progress().0 - before;
+        if computed > 0 {
+            self.prefill_rate = Some(computed as f64 / begin.elapsed().as_secs_f64());
+        }
+        if is_done {
+            self.sequences[slot].commit(lane.request.prompt.len());
+            let done = lane.tokens.len();
+            lane.tokens.extend_from_slice(&lane.request.prompt[done..]);
+            lane.reading = None;
+        }
+        Ok(is_done)
+    }
+
+    /// Hands what an ended request computed to the keeper.
+    pub(super) fn keep_chunks(
+        &self,
+        request: &Request,
+        tokens: &[TokenId],
+        sequence: &Sequence,
+        exact_tokens: usize,
+    ) {
+        let (Some(keeper), Some(last)) = (&self.keeper, request.options.segments.last()) else {
+            return;
+        };
+        if self.reuse == Reuse::Nothing {
+            return;
+        }
+        let mut segments = request.options.segments.clone();
+        segments.push(Segment {
+            kind: SegmentKind::Turn,
+            owner: last.owner.clone(),
+            tokens: tokens.len().saturating_sub(request.prompt.len()),
+        });
+        keeper.keep(Leaving {
+            tokens: tokens.to_vec(),
+            cuts: cut(&segments),
+            sequence: sequence.fork(sequence.len()),
+            exact_tokens,
+            ratio: match self.reuse {
+                Reuse::Anywhere(recompute) => recompute.ratio as f32,
+                Reuse::Nothing | Reuse::Prefix => 1.0,
+            },
+        });
+    }
+}

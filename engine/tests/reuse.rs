@@ -1,0 +1,226 @@
+//! Nothing is read twice: what earlier requests left is found again, in the pool, on disk, and in another order.
+
+mod common;
+
+use common::models;
+use reprise_engine::backend::Deviation;
+use reprise_engine::worker::Worker;
+use reprise_engine::{
+    Answer, GenerateOptions, LoadOptions, Recompute, Reuse, SamplingOptions, Segment, SegmentKind,
+    StoreChoice, Strategy,
+};
+use reprise_kv::store::{ListOrder, Owner};
+use reprise_model::tokenizer::Specials;
+use std::path::Path;
+
+const PASSAGES: [&str; 3] = [
+    "The lighthouse on the northern cape was built in 1872 by order of the harbour board. Its keeper, Anna Lind, kept a \
+     diary of every storm for thirty-one years, and the diary is now in the town's museum. The lamp burned colza oil \
+     until 1901, when it was changed to paraffin, and the tower was painted white that same summer.",
+    "The town's market is held every second Thursday in the square behind the old church. Fishermen sell herring and \
+     flounder there, and the bakers bring rye bread and a cake with cardamom that is made nowhere else. In the winter \
+     of 1911 the market was closed for five weeks because the harbour had frozen over.",
+    "A railway was planned in 1890 to connect the town with the capital, but the money was spent on the new quay \
+     instead. The quay is four hundred metres long and was finished in 1896. To this day people say that the train will \
+     come next year, and nobody is surprised that it does not.",
+];
+
+/// A prompt with some passages in an order, and its segments.
+fn prompt(worker: &Worker, order: &[usize], question: &str) -> (Vec<u32>, Vec<Segment>) {
+    let owner = |kind: &str, name: String| Some(Owner::new(kind, name).unwrap());
+    let mut parts = vec![(
+        SegmentKind::System,
+        owner("chat", "1".into()),
+        "Answer from the passages.\n\n".to_owned(),
+    )];
+    for &passage in order {
+        parts.push((
+            SegmentKind::Passage,
+            owner("document", format!("town-{passage}")),
+            format!("{}\n\n", PASSAGES[passage]),
+        ));
+    }
+    parts.push((
+        SegmentKind::Question,
+        owner("chat", "1".into()),
+        format!("Question: {question}\nAnswer:"),
+    ));
+    let (mut tokens, mut segments) = (Vec::new(), Vec::new());
+    for (kind, owner, text) in parts {
+        let before = tokens.len();
+        tokens.extend(worker.tokenizer().encode(&text, Specials::AsText));
+        segments.push(Segment {
+            kind,
+            owner,
+            tokens: tokens.len() - before,
+        });
+    }
+    (tokens, segments)
+}
+
+fn load(folder: &Path, reuse: Reuse) -> Worker {
+    let options = LoadOptions {
+        threads: Some(2),
+        context_tokens: Some(2_048),
+        store: Some(StoreChoice {
+            folder: folder.to_owned(),
+            budget_bytes: Some(1 << 30),
+            memory_bytes: Some(64 << 20),
+        }),
+        reuse,
+        ..LoadOptions::default()
+    };
+    Worker::load(&models().join("SmolLM2-135M-Instruct.Q4_1.gguf"), &options).unwrap()
+}
+
+fn ask(worker: &mut Worker, order: &[usize], question: &str) -> Answer {
+    let (tokens, segments) = prompt(worker, order, question);
+    let options = GenerateOptions {
+        sampling: SamplingOptions::greedy(),
+        max_tokens: 24,
+        segments,
+        ..GenerateOptions::default()
+    };
+    worker.generate(&tokens, &options).unwrap()
+}
+
+const KEEPER: &str = "Who kept the lighthouse?";
+
+#[test]
+fn after_a_restart_a_prompt_that_was_read_is_known_to_the_last_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = load(folder.path(), Reuse::default());
+    let first = ask(&mut worker, &[0, 1, 2], KEEPER);
+    assert_eq!(first.reused_tokens, 0);
+    drop(worker);
+
+    let mut again = load(folder.path(), Reuse::default());
+    let second = ask(&mut again, &[0, 1, 2], KEEPER);
+    assert_eq!(
+        (second.reused_tokens, second.moved_tokens),
+        (first.prompt_tokens - 1, 0)
+    );
+    assert_eq!(second.text, first.text);
+    // Another question about the same: all but the question.
+    let other = ask(&mut again, &[0, 1, 2], "When was the quay finished?");
+    let question = prompt(&again, &[0, 1, 2], "When was the quay finished?").1[4].tokens;
+    assert!(other.reused_tokens >= other.prompt_tokens - question && other.moved_tokens == 0);
+    // What the pool holds is enough from then on; and another format finds nothing.
+    assert_eq!(ask(&mut again, &[0, 1, 2], KEEPER).text, first.text);
+}
+
+/// A worker that has read the passages in their first order, and knows them from the disk alone.
+fn acquainted(folder: &Path, reuse: Reuse) -> Worker {
+    let mut worker = load(folder, reuse);
+    ask(&mut worker, &[0, 1, 2], KEEPER);
+    worker.keeper().unwrap().flush();
+    worker.forget();
+    worker
+}
+
+fn unacquainted(order: &[usize]) -> Answer {
+    let folder = tempfile::tempdir().unwrap();
+    ask(&mut load(folder.path(), Reuse::Nothing), order, KEEPER)
+}
+
+const STRATEGIES: [Strategy; 5] = [
+    Strategy::Nothing,
+    Strategy::Heads,
+    Strategy::HeadsAndQuery,
+    Strategy::Deviation(Deviation::Keys),
+    Strategy::Deviation(Deviation::Values),
+];
+
+#[test]
+fn passages_in_another_order_are_moved_and_a_share_is_computed_again() {
+    let plain = unacquainted(&[2, 0, 1]);
+    for strategy in STRATEGIES {
+        let folder = tempfile::tempdir().unwrap();
+        let reuse = Reuse::Anywhere(Recompute { strategy, ratio: 0.2 });
+        let mut worker = acquainted(folder.path(), reuse);
+        let moved = ask(&mut worker, &[2, 0, 1], KEEPER);
+        let (_, segments) = prompt(&worker, &[2, 0, 1], KEEPER);
+        let passages: usize = segments[1..4].iter().map(|segment| segment.tokens).sum();
+        assert_eq!(moved.moved_tokens, passages, "{strategy:?}");
+        assert_eq!(moved.reused_tokens, segments[0].tokens + passages);
+        assert!(!moved.text.is_empty());
+        if strategy == Strategy::HeadsAndQuery {
+            assert_eq!(
+                moved.text.contains("Anna Lind"),
+                plain.text.contains("Anna Lind"),
+                "{}",
+                moved.text
+            );
+        }
+        // What the pool holds of it goes on as a beginning; on disk it is not taken for the passages themselves.
+        let next = ask(&mut worker, &[2, 0, 1], KEEPER);
+        assert_eq!(
+            (next.moved_tokens, next.reused_tokens),
+            (0, next.prompt_tokens - 1)
+        );
+        worker.keeper().unwrap().flush();
+        let document = Owner::new("document", "town-2").unwrap();
+        let store = worker.keeper().unwrap().store();
+        let kept = store.list(Some(&document), ListOrder::Size).unwrap();
+        let mut ratios: Vec<f32> = kept
+            .iter()
+            .map(|chunk| store.record(chunk.id).unwrap().ratio)
+            .collect();
+        ratios.sort_by(f32::total_cmp);
+        assert_eq!(ratios, [0.2, 1.0]);
+    }
+}
+
+#[test]
+fn with_a_ratio_of_one_everything_is_as_if_nothing_were_known() {
+    let plain = unacquainted(&[1, 0, 2]);
+    for strategy in STRATEGIES {
+        let folder = tempfile::tempdir().unwrap();
+        let reuse = Reuse::Anywhere(Recompute { strategy, ratio: 1.0 });
+        let mut worker = acquainted(folder.path(), reuse);
+        let all = ask(&mut worker, &[1, 0, 2], KEEPER);
+        let is_read = strategy != Strategy::Nothing;
+        assert_eq!(all.moved_tokens == 0, is_read, "{strategy:?}");
+        assert!(!is_read || all.text == plain.text, "{strategy:?}");
+    }
+}
+
+#[test]
+fn segments_that_are_not_the_prompts_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = load(folder.path(), Reuse::default());
+    let (tokens, mut segments) = prompt(&worker, &[0], KEEPER);
+    segments.pop();
+    let options = GenerateOptions {
+        max_tokens: 1,
+        segments,
+        ..GenerateOptions::default()
+    };
+    let error = worker.generate(&tokens, &options).unwrap_err().to_string();
+    assert!(error.contains("segments"), "{error}");
+}
+
+#[test]
+fn a_fault_of_the_store_never_reaches_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = load(folder.path(), Reuse::default());
+    let first = ask(&mut worker, &[0, 1, 2], KEEPER);
+    drop(worker);
+    // Every file is damaged, each in another way.
+    for (i, entry) in std::fs::read_dir(folder.path().join("chunks"))
+        .unwrap()
+        .enumerate()
+    {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        match i % 3 {
+            0 => bytes.truncate(1_000),
+            1 => *bytes.last_mut().unwrap() ^= 1,
+            _ => bytes.fill(0),
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let mut again = load(folder.path(), Reuse::default());
+    let second = ask(&mut again, &[0, 1, 2], KEEPER);
+    assert_eq!((second.text, second.reused_tokens), (first.text, 0));
+}
