@@ -245,7 +245,8 @@ fn a_message_that_is_refused_takes_no_earlier_turn_along() {
         run.err
     };
     let prompts = |err: &str| -> Vec<String> {
-        let footers = err.lines().filter_map(|line| line.split(" of ").nth(1));
+        let footers = err.lines().filter(|line| line.starts_with('['));
+        let footers = footers.filter_map(|line| line.split(" of ").nth(1));
         footers
             .filter_map(|rest| rest.split(" prompt").next())
             .map(str::to_owned)

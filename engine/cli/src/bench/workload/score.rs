@@ -83,8 +83,8 @@ mod tests {
     fn equal_predictions_do_not_diverge() {
         let (kl, same) = divergence(&[0.0, 1.0, 2.0], &[1.0, 2.0, 3.0]);
         assert!(kl.abs() < 1e-9 && same);
-        let (kl, same) = divergence(&[0.0, 0.0], &[0.0, 3f32.ln()]);
-        let expected = 0.5 * (0.5f64 / 0.25).ln() + 0.5 * (0.5f64 / 0.75).ln();
+        let (kl, same) = divergence(&[3f32.ln(), 0.0], &[0.0, 3f32.ln()]);
+        let expected = 0.75 * (0.75f64 / 0.25).ln() + 0.25 * (0.25f64 / 0.75).ln();
         assert!((kl - expected).abs() < 1e-6 && !same);
     }
 }
