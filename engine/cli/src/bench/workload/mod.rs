@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use reprise_engine::backend::Deviation;
+use reprise_engine::tune::quality::Quality;
 use reprise_engine::worker::Worker;
 use reprise_engine::{
     Answer, GenerateOptions, KvChoice, LoadOptions, Recompute, Reuse, SamplingOptions, Script, Segment,
@@ -28,6 +29,7 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupts;
 use crate::output::StatusLine;
 use load::{TextKind, Workload};
+use score::likeliest;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -128,9 +130,9 @@ struct Outcomes {
     f1: f64,
     exact: usize,
     judged: usize,
-    kl: f64,
+    /// Of the answer's tokens against those without reuse.
+    quality: Quality,
     same: usize,
-    tokens: usize,
 }
 
 /// Measures and prints.
@@ -336,10 +338,8 @@ impl Bench<'_> {
                 let dictation = Script::dictate(said.clone());
                 self.ask(&prompt, method, Some(dictation.clone()))?;
                 for (reference, logits) in reference.iter().zip(dictation.take_logits()) {
-                    let (kl, same) = score::divergence(reference, &logits);
-                    result.kl += kl;
-                    result.same += usize::from(same);
-                    result.tokens += 1;
+                    result.quality.add(&logits, reference, None);
+                    result.same += usize::from(likeliest(&logits) == likeliest(reference));
                 }
                 if !request.answers.is_empty() {
                     let (f1, exact) = score::score(&answer.text, &request.answers);
@@ -359,11 +359,6 @@ impl Bench<'_> {
     }
 }
 
-fn likeliest(logits: &[f32]) -> TokenId {
-    let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-    best.map_or(0, |(token, _)| token as TokenId)
-}
-
 impl Outcomes {
     fn f1(&self) -> Option<f64> {
         (self.judged > 0).then(|| 100.0 * self.f1 / self.judged as f64)
@@ -373,12 +368,8 @@ impl Outcomes {
         (self.judged > 0).then(|| 100.0 * self.exact as f64 / self.judged as f64)
     }
 
-    fn kl(&self) -> f64 {
-        self.kl / self.tokens.max(1) as f64
-    }
-
     fn top1(&self) -> f64 {
-        self.same as f64 / self.tokens.max(1) as f64
+        self.same as f64 / self.quality.tokens.max(1) as f64
     }
 }
 
@@ -395,7 +386,7 @@ fn row(workload: &Workload, method: &Method, result: &Outcomes, model: &str, kv:
         "moved_tokens": median(&result.moved_tokens),
         "f1": result.f1(),
         "exact": result.exact(),
-        "kl": result.kl(),
+        "kl": result.quality.mean_kl(),
         "top1": result.top1(),
     })
 }
@@ -430,7 +421,7 @@ fn table(
             median(&result.moved_tokens),
             percent(result.f1()),
             percent(result.exact()),
-            result.kl(),
+            result.quality.mean_kl(),
             result.top1(),
         );
     }
