@@ -45,4 +45,5 @@ pub use engine::Engine;
 pub use load::Work;
 pub use reprise_kv::store::{self, Owner};
 pub use reprise_kv::{KvFormat, KvProfile};
+pub use reuse::explain;
 pub use sampling::Sampler;

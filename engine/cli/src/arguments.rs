@@ -44,6 +44,8 @@ pub enum Command {
     Chat(ChatArguments),
     /// Ask one question about documents: PDF, HTML, Markdown or text
     Ask(AskArguments),
+    /// Say how a question about documents would be read: what is known of it, what moved, what computed
+    Explain(ExplainArguments),
     /// List, find, fetch and add model files
     Models {
         #[command(subcommand)]
@@ -104,6 +106,16 @@ pub struct AskArguments {
     pub passages_tokens: Option<usize>,
     #[command(flatten)]
     pub answer: AnswerArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(override_usage = "reprise explain [OPTIONS] <FILE>... <QUESTION>")]
+pub struct ExplainArguments {
+    #[command(flatten)]
+    pub ask: AskArguments,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 impl AskArguments {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use reprise_engine::{LoadOptions, Owner, SegmentKind, StopReason};
-use reprise_library::assistant::{Message, Part};
+use reprise_engine::{GenerateOptions, LoadOptions, Owner, SegmentKind, StopReason};
+use reprise_library::assistant::{LaidOut, Message, Part};
 use reprise_library::models::Shelf;
 use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
 use reprise_model::template::Role;
@@ -23,6 +23,33 @@ const DEFAULTS: SamplingDefaults = SamplingDefaults {
 };
 
 pub fn run(arguments: &AskArguments) -> Outcome {
+    let Prepared {
+        mut session,
+        laid_out,
+        mut options,
+        ..
+    } = prepare("ask", arguments)?;
+    options.segments = laid_out.segments;
+    let answer = session.answer(&laid_out.tokens, &options)?;
+    if !arguments.answer.quiet {
+        note(&footer(&answer));
+    }
+    if answer.stop == StopReason::Cancelled {
+        Err(Failure::Interrupted)
+    } else {
+        Ok(())
+    }
+}
+
+/// A question ready to be asked.
+pub struct Prepared {
+    pub session: Session,
+    pub laid_out: LaidOut,
+    options: GenerateOptions,
+}
+
+/// Loads the model for the command of this name, reads the documents, chooses passages and lays out the prompt.
+pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
     let Some((question, files)) = arguments.files_and_question.split_last() else {
         return Err(Failure::Usage("a file and a question are needed".into()));
     };
@@ -30,7 +57,7 @@ pub fn run(arguments: &AskArguments) -> Outcome {
         return Err(Failure::Usage("the question is empty".into()));
     }
     if !question.contains(char::is_whitespace) && Path::new(question).is_file() {
-        let example = "reprise ask FILE \"your question\"";
+        let example = format!("reprise {program} FILE \"your question\"");
         return Err(Failure::Usage(format!(
             "{question} is a file, and the question comes last: {example}"
         )));
@@ -49,7 +76,7 @@ pub fn run(arguments: &AskArguments) -> Outcome {
         store: arguments.store(),
         ..arguments.model.load_options(false)
     };
-    let mut session = Session::load("ask", &model, &load_options, quiet)?;
+    let session = Session::load(program, &model, &load_options, quiet)?;
     let mut options = arguments.answer.generate_options(&DEFAULTS);
     // Nothing in a document asks for endless repetition.
     options.stop_when_repeating = true;
@@ -97,16 +124,11 @@ pub fn run(arguments: &AskArguments) -> Outcome {
         note(&used(&selection, documents.len()));
     }
     let laid_out = session.lay_out(&messages(question, &selection))?;
-    options.segments = laid_out.segments;
-    let answer = session.answer(&laid_out.tokens, &options)?;
-    if !quiet {
-        note(&footer(&answer));
-    }
-    if answer.stop == StopReason::Cancelled {
-        Err(Failure::Interrupted)
-    } else {
-        Ok(())
-    }
+    Ok(Prepared {
+        session,
+        laid_out,
+        options,
+    })
 }
 
 fn messages(question: &str, selection: &Selection) -> [Message; 2] {

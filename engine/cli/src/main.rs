@@ -13,6 +13,7 @@ mod ask;
 mod bench;
 mod cache;
 mod chat;
+mod explain;
 mod failure;
 mod interrupts;
 mod models;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.command {
         Command::Chat(arguments) => chat::run(&arguments),
         Command::Ask(arguments) => ask::run(&arguments),
+        Command::Explain(arguments) => explain::run(&arguments),
         Command::Models { action } => models::run(action),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Cache { action } => cache::run(action),

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use reprise_engine::explain::Explanation;
+use reprise_engine::worker::Worker;
 use reprise_engine::{Answer, GenerateOptions, LoadOptions, ModelInfo, TokenId};
 use reprise_library::assistant::{Assistant, LaidOut, Message};
 use reprise_library::running::Published;
@@ -56,6 +58,18 @@ impl Session {
     /// The same, with the segments it consists of; what belongs to nobody is not kept.
     pub fn lay_out(&self, messages: &[Message]) -> Outcome<LaidOut> {
         Ok(self.assistant.writer().lay_out(messages, None)?)
+    }
+
+    /// How a prompt would be read.
+    pub fn explain(&self, laid_out: &LaidOut) -> Outcome<Explanation> {
+        let LaidOut { tokens, segments } = laid_out.clone();
+        let explain = move |worker: &mut Worker| worker.explain(&tokens, &segments);
+        Ok(self.assistant.engine().with_worker(explain)??)
+    }
+
+    /// The text of some tokens.
+    pub fn text_of(&self, tokens: &[TokenId]) -> String {
+        self.assistant.engine().tokenizer().decode(tokens)
     }
 
     /// Tokens of the window kept free for the answer when a prompt is fitted into it: as many as may be written, but

@@ -2,6 +2,7 @@
 //! prompt that is partly known; [`schedule`] decides which graph computes what where graphs have a fixed size.
 
 pub mod cut;
+pub mod explain;
 pub mod keeper;
 pub mod read;
 pub mod schedule;

@@ -6,6 +6,7 @@
 //! one are always computed. All that is computed at first stands in positions that are prepared and not committed, so
 //! that a request that leaves in the middle leaves nothing half-right behind.
 
+use super::explain::{PlannedCall, Purpose};
 use crate::api::TokenId;
 use crate::backend::{Backend, BackendError, Deviation, GraphCall, GraphKind, Outputs, Selection, Stretch};
 use reprise_kv::KvLanes;
@@ -162,6 +163,36 @@ impl Reading {
             Stage::Deviation { from } => self.share(last - from),
         };
         (self.computed, self.todo.len() - self.done + later)
+    }
+
+    /// The calls that are to come, of at most `most` tokens each.
+    pub fn calls(&self, most: usize) -> Vec<PlannedCall> {
+        let last = self.prompt.len();
+        let mut calls = Vec::new();
+        let mut add = |purpose, mut rows: usize| {
+            while rows > 0 {
+                let now = rows.min(most.max(1));
+                calls.push(PlannedCall { purpose, rows: now });
+                rows -= now;
+            }
+        };
+        let left = self.todo.len() - self.done;
+        let asked = last - self.asked();
+        match self.stage {
+            Stage::Compute if self.pieces.is_empty() => add(Purpose::Read, left),
+            Stage::Compute => add(Purpose::Recompute, left),
+            Stage::Missing | Stage::Probe => {
+                add(Purpose::FillIn, left);
+                add(Purpose::Probe, asked);
+                let heads: usize = self.pieces.iter().map(|piece| piece.len().min(HEAD_TOKENS)).sum();
+                add(Purpose::Recompute, self.share(self.reused()).max(heads) + asked);
+            }
+            Stage::Deviation { from } => {
+                let new = self.new_tokens(from..last).count();
+                add(Purpose::Recompute, new + self.share(last - from - new));
+            }
+        }
+        calls
     }
 
     fn share(&self, tokens: usize) -> usize {

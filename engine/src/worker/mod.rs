@@ -315,14 +315,7 @@ impl Worker {
                 window,
             });
         }
-        let segments = &request.options.segments;
-        let segment_tokens = segments.iter().map(|segment| segment.tokens).sum();
-        if !segments.is_empty() && segment_tokens != prompt_tokens {
-            return Err(EngineError::Segments {
-                segments: segment_tokens,
-                prompt: prompt_tokens,
-            });
-        }
+        reuse::check_segments(&request.options.segments, prompt_tokens)?;
         let sampler = Sampler::new(&request.options.sampling, self.tokenizer.vocab_size())?;
         let demand = Demand {
             prompt_tokens,

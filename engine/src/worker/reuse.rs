@@ -4,8 +4,9 @@ use super::lane::Lane;
 use super::{Component, Worker};
 use crate::api::{EngineError, Request, Reuse, SegmentKind, TokenId};
 use crate::reuse::cut::{Segment, cut};
-use crate::reuse::keeper::Leaving;
-use crate::reuse::read::Reading;
+use crate::reuse::explain::Explanation;
+use crate::reuse::keeper::{Found, Leaving, Use};
+use crate::reuse::read::{Reading, Recompute};
 use reprise_kernels::isa::Isa;
 use reprise_kv::KvLanes;
 use reprise_kv::pool::Sequence;
@@ -23,6 +24,18 @@ fn question_of(segments: &[Segment], prompt_tokens: usize) -> usize {
         start += segment.tokens;
     }
     prompt_tokens
+}
+
+/// Whether segments are those of a prompt of so many tokens; none are.
+pub(super) fn check_segments(segments: &[Segment], prompt_tokens: usize) -> Result<(), EngineError> {
+    let segment_tokens = segments.iter().map(|segment| segment.tokens).sum();
+    if segments.is_empty() || segment_tokens == prompt_tokens {
+        return Ok(());
+    }
+    Err(EngineError::Segments {
+        segments: segment_tokens,
+        prompt: prompt_tokens,
+    })
 }
 
 impl Worker {
@@ -46,6 +59,43 @@ impl Worker {
             keeper.erase(owner)?;
         }
         Ok(())
+    }
+
+    /// How a prompt would be read now, without reading it.
+    ///
+    /// # Errors
+    /// When the prompt is empty or the segments are not its own.
+    pub fn explain(&mut self, prompt: &[TokenId], segments: &[Segment]) -> Result<Explanation, EngineError> {
+        if prompt.is_empty() {
+            return Err(EngineError::EmptyPrompt);
+        }
+        check_segments(segments, prompt.len())?;
+        let (recompute, anywhere) = match self.reuse {
+            Reuse::Anywhere(recompute) => (recompute, true),
+            Reuse::Nothing | Reuse::Prefix => (Recompute::default(), false),
+        };
+        let known = match self.reuse {
+            Reuse::Nothing => 0,
+            _ => self.shared_with(prompt).min(prompt.len() - 1),
+        };
+        let question = question_of(segments, prompt.len());
+        let found = match (&self.keeper, self.reuse) {
+            (Some(keeper), Reuse::Prefix | Reuse::Anywhere(_)) => {
+                keeper.find(prompt, &cut(segments), known, question, anywhere)
+            }
+            _ => Found::default(),
+        };
+        let prefix = known.max(found.prefix_tokens());
+        let pieces = found.pieces.iter().filter(|part| part.at >= prefix);
+        let ranges = pieces.map(Use::tokens).collect();
+        let reading = Reading::new(prompt.to_vec(), prefix, ranges, question, recompute);
+        Ok(Explanation::new(
+            prompt.len(),
+            known,
+            &found,
+            &reading,
+            self.call_tokens,
+        ))
     }
 
     /// Brings what is stored of a new lane's prompt into its sequence: what begins alike is committed, and pieces from

@@ -1,0 +1,142 @@
+//! `reprise explain`: how a question about documents would be read: what is known of it, what would be moved, what computed.
+
+use std::io::{self, Write};
+
+use reprise_engine::explain::{Explanation, Origin, Purpose, Span};
+use reprise_engine::{Segment, SegmentKind};
+use serde_json::json;
+
+use crate::arguments::ExplainArguments;
+use crate::ask::{Prepared, prepare};
+use crate::failure::{Failure, Outcome};
+use crate::output::{counted, with_commas};
+
+/// Tokens of text shown where the prompt begins to differ.
+const SHOWN_TOKENS: usize = 12;
+
+pub fn run(arguments: &ExplainArguments) -> Outcome {
+    let Prepared {
+        session, laid_out, ..
+    } = prepare("explain", &arguments.ask)?;
+    let explanation = session.explain(&laid_out)?;
+    let at = explanation.prefix_tokens;
+    let next = &laid_out.tokens[at..(at + SHOWN_TOKENS).min(laid_out.tokens.len())];
+    let next = session.text_of(next);
+    let text = match arguments.json {
+        true => format!("{}\n", serde_json::to_string_pretty(&row(&explanation, &laid_out.segments, &next))?),
+        false => words(&explanation, &laid_out.segments, &next),
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::output(&error))
+}
+
+/// How a stretch is obtained.
+fn how(origin: &Origin) -> (&'static str, String) {
+    match origin {
+        Origin::Pool => ("in the pool", String::new()),
+        Origin::Stored { chunk } => ("stored, exact", format!("chunk {chunk}")),
+        Origin::Moved { chunk, of } => ("moved", format!("chunk {chunk}, tokens {}-{}", of.start, of.end)),
+        Origin::New => ("computed", String::new()),
+    }
+}
+
+fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Read => "read tokens",
+        Purpose::FillIn => "compute new tokens between known ones",
+        Purpose::Probe => "ask what the question attends to, in two thirds of the layers",
+        Purpose::Recompute => "compute new and chosen known tokens at their places",
+    }
+}
+
+fn kind(kind: SegmentKind) -> &'static str {
+    match kind {
+        SegmentKind::System => "system",
+        SegmentKind::Skill => "skill",
+        SegmentKind::Passage => "passage",
+        SegmentKind::Turn => "turn",
+        SegmentKind::Question => "question",
+    }
+}
+
+/// What a stretch belongs to: the segment in which it begins.
+fn segment_of<'a>(span: &Span, segments: &'a [Segment]) -> Option<&'a Segment> {
+    let mut end = 0;
+    segments.iter().find(|segment| {
+        end += segment.tokens;
+        span.tokens.start < end
+    })
+}
+
+fn shown(segment: Option<&Segment>) -> String {
+    segment.map_or(String::new(), |segment| match &segment.owner {
+        Some(owner) => format!("{} of {owner}", kind(segment.kind)),
+        None => kind(segment.kind).to_owned(),
+    })
+}
+
+fn words(explanation: &Explanation, segments: &[Segment], next: &str) -> String {
+    let mut text = format!("{:>13}  {:>6}  {:13}  {:40}  FROM\n", "TOKENS", "COUNT", "HOW", "IN");
+    for span in &explanation.spans {
+        let (how, from) = how(&span.origin);
+        let line = format!(
+            "{:>6}-{:<6}  {:>6}  {how:13}  {:40}  {from}",
+            span.tokens.start,
+            span.tokens.end,
+            span.tokens.len(),
+            shown(segment_of(span, segments))
+        );
+        text += line.trim_end();
+        text.push('\n');
+    }
+    let total = explanation.spans.last().map_or(0, |span| span.tokens.end);
+    text += &format!(
+        "\n{} of {} are known as they stand; what follows is new there: {next:?}\n",
+        with_commas(explanation.prefix_tokens),
+        counted(total, "token")
+    );
+    if explanation.moved_tokens > 0 {
+        text += &format!(
+            "{} are moved, and {} of them computed again\n",
+            with_commas(explanation.moved_tokens),
+            with_commas(explanation.recomputed_tokens)
+        );
+    }
+    text += "calls:\n";
+    for call in &explanation.calls {
+        text += &format!("{:>8}  {}\n", counted(call.rows, "token"), purpose(call.purpose));
+    }
+    text
+}
+
+fn row(explanation: &Explanation, segments: &[Segment], next: &str) -> serde_json::Value {
+    let spans: Vec<_> = explanation
+        .spans
+        .iter()
+        .map(|span| {
+            let (how, from) = how(&span.origin);
+            json!({
+                "from": span.tokens.start,
+                "to": span.tokens.end,
+                "how": how,
+                "source": from,
+                "segment": shown(segment_of(span, segments)),
+            })
+        })
+        .collect();
+    let calls: Vec<_> = explanation
+        .calls
+        .iter()
+        .map(|call| json!({ "tokens": call.rows, "purpose": purpose(call.purpose) }))
+        .collect();
+    json!({
+        "spans": spans,
+        "prefix_tokens": explanation.prefix_tokens,
+        "differs_at": next,
+        "moved_tokens": explanation.moved_tokens,
+        "recomputed_tokens": explanation.recomputed_tokens,
+        "calls": calls,
+    })
+}
