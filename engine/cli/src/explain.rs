@@ -23,7 +23,10 @@ pub fn run(arguments: &ExplainArguments) -> Outcome {
     let next = &laid_out.tokens[at..(at + SHOWN_TOKENS).min(laid_out.tokens.len())];
     let next = session.text_of(next);
     let text = match arguments.json {
-        true => format!("{}\n", serde_json::to_string_pretty(&row(&explanation, &laid_out.segments, &next))?),
+        true => format!(
+            "{}\n",
+            serde_json::to_string_pretty(&row(&explanation, &laid_out.segments, &next))?
+        ),
         false => words(&explanation, &laid_out.segments, &next),
     };
     let mut out = io::stdout().lock();
@@ -78,7 +81,10 @@ fn shown(segment: Option<&Segment>) -> String {
 }
 
 fn words(explanation: &Explanation, segments: &[Segment], next: &str) -> String {
-    let mut text = format!("{:>13}  {:>6}  {:13}  {:40}  FROM\n", "TOKENS", "COUNT", "HOW", "IN");
+    let mut text = format!(
+        "{:>13}  {:>6}  {:13}  {:40}  FROM\n",
+        "TOKENS", "COUNT", "HOW", "IN"
+    );
     for span in &explanation.spans {
         let (how, from) = how(&span.origin);
         let line = format!(

@@ -34,14 +34,27 @@ fn what_was_read_is_known_and_moved_and_erased() {
     let home = home.path();
     assert_fails(&reuse(home, "cache", &["ls"]), 1, &["nothing is kept yet"]);
     assert_eq!(
-        reuse(home, "ask", &[ferry, "When?", "--max-tokens", "2", "--disk-budget", "0"]).code,
+        reuse(
+            home,
+            "ask",
+            &[ferry, "When?", "--max-tokens", "2", "--disk-budget", "0"]
+        )
+        .code,
         Some(0)
     );
     assert_fails(&reuse(home, "cache", &["stats"]), 1, &["nothing is kept yet"]);
 
-    let first = reuse(home, "ask", &[ferry, bakery, "When does the ferry leave?", "--max-tokens", "8"]);
+    let first = reuse(
+        home,
+        "ask",
+        &[ferry, bakery, "When does the ferry leave?", "--max-tokens", "8"],
+    );
     assert!(first.err.contains("0 of "), "{first:?}");
-    let again = reuse(home, "ask", &[ferry, bakery, "When does the ferry leave?", "--max-tokens", "8"]);
+    let again = reuse(
+        home,
+        "ask",
+        &[ferry, bakery, "When does the ferry leave?", "--max-tokens", "8"],
+    );
     assert_eq!((again.code, &again.out), (Some(0), &first.out));
     assert!(!again.err.contains(" 0 of "), "{again:?}");
 
@@ -52,33 +65,71 @@ fn what_was_read_is_known_and_moved_and_erased() {
     };
     let same = explain(&[ferry, bakery, "Do dogs pay?", "--json"]);
     assert_eq!(same["moved_tokens"], 0);
-    assert!(same["differs_at"].as_str().unwrap().contains("Question: Do"), "{same}");
+    assert!(
+        same["differs_at"].as_str().unwrap().contains("Question: Do"),
+        "{same}"
+    );
     let other = explain(&[bakery, ferry, "Do dogs pay?", "--json"]);
     assert!(other["moved_tokens"].as_u64().unwrap() > 60, "{other}");
-    assert!(other["recomputed_tokens"].as_u64() < other["moved_tokens"].as_u64(), "{other}");
+    assert!(
+        other["recomputed_tokens"].as_u64() < other["moved_tokens"].as_u64(),
+        "{other}"
+    );
     let told = reuse(home, "explain", &[bakery, ferry, "Do dogs pay?"]).out;
-    for words in ["stored, exact", "moved", "passage of document:ferry.txt", "computed again", "the question attends to"] {
+    for words in [
+        "stored, exact",
+        "moved",
+        "passage of document:ferry.txt",
+        "computed again",
+        "the question attends to",
+    ] {
         assert!(told.contains(words), "no {words:?} in {told}");
     }
-    let moved = reuse(home, "ask", &[bakery, ferry, "When does the ferry leave?", "--max-tokens", "8"]);
+    let moved = reuse(
+        home,
+        "ask",
+        &[bakery, ferry, "When does the ferry leave?", "--max-tokens", "8"],
+    );
     assert!(moved.code == Some(0) && !moved.out.trim().is_empty(), "{moved:?}");
 
     // What is kept can be seen, pinned and erased.
     let listed = reuse(home, "cache", &["ls", "--json"]);
     let owners: Value = serde_json::from_str(&listed.out).unwrap();
-    let names: Vec<&str> = owners.as_array().unwrap().iter().map(|row| row["owner"].as_str().unwrap()).collect();
-    assert_eq!(names, ["document:bakery.txt", "document:ferry.txt", "program:ask"]);
+    let names: Vec<&str> = owners
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["owner"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        ["document:bakery.txt", "document:ferry.txt", "program:ask"]
+    );
     let chunks = reuse(home, "cache", &["ls", "--owner", "document:ferry.txt", "--json"]);
     let chunks: Value = serde_json::from_str(&chunks.out).unwrap();
     let chunk = chunks[0]["chunk"].as_str().unwrap();
     assert_eq!(reuse(home, "cache", &["pin", chunk]).code, Some(0));
     let shown = reuse(home, "cache", &["show", chunk]).out;
-    assert!(shown.contains("document:ferry.txt") && shown.contains("pinned"), "{shown}");
+    assert!(
+        shown.contains("document:ferry.txt") && shown.contains("pinned"),
+        "{shown}"
+    );
     assert!(reuse(home, "cache", &["verify"]).out.contains("0 dropped"));
     assert_fails(&reuse(home, "cache", &["show", "zebra"]), 2, &["sixteen digits"]);
-    assert_fails(&reuse(home, "cache", &["erase", "--owner", "ferry.txt"]), 2, &["document:report.pdf"]);
-    assert_fails(&reuse(home, "cache", &["erase", "--owner", "chat:9"]), 1, &["reprise cache ls"]);
-    assert_eq!(reuse(home, "cache", &["erase", "--owner", "document:ferry.txt"]).code, Some(0));
+    assert_fails(
+        &reuse(home, "cache", &["erase", "--owner", "ferry.txt"]),
+        2,
+        &["document:report.pdf"],
+    );
+    assert_fails(
+        &reuse(home, "cache", &["erase", "--owner", "chat:9"]),
+        1,
+        &["reprise cache ls"],
+    );
+    assert_eq!(
+        reuse(home, "cache", &["erase", "--owner", "document:ferry.txt"]).code,
+        Some(0)
+    );
     let listed = reuse(home, "cache", &["ls"]).out;
     assert!(!listed.contains("ferry") && listed.contains("bakery"), "{listed}");
 }

@@ -203,14 +203,18 @@ impl Writer {
         let stretches = self
             .template
             .encode_parts(&self.tokenizer, &parted, &TemplateOptions::ask())?;
+        let part_of = |owner: StretchOwner| match owner {
+            StretchOwner::Part { message, part } => {
+                let of = messages.get(message)?;
+                Some((message, of.role, of.parts.get(part)?))
+            }
+            StretchOwner::Template => None,
+        };
         let mut laid_out = LaidOut::default();
-        for stretch in stretches {
-            let part = match stretch.owner {
-                StretchOwner::Part { message, part } => {
-                    messages.get(message).map(|m| (message, m.role, &m.parts[part]))
-                }
-                StretchOwner::Template => None,
-            };
+        let behind = stretches.iter().skip(1).map(|stretch| part_of(stretch.owner));
+        let behind: Vec<_> = behind.chain([None]).collect();
+        for (stretch, behind) in stretches.into_iter().zip(behind) {
+            let part = part_of(stretch.owner);
             let (kind, own) = match part {
                 Some((message, _, part))
                     if part.kind == SegmentKind::Turn && message + 1 == messages.len() =>
@@ -221,7 +225,11 @@ impl Writer {
                     (SegmentKind::System, part.owner.as_ref())
                 }
                 Some((_, _, part)) => (part.kind, part.owner.as_ref()),
-                None => (SegmentKind::Turn, None),
+                // What the template writes before a part is kept with it: without it nothing behind it has its context.
+                None => (
+                    SegmentKind::Turn,
+                    behind.and_then(|(_, _, part)| part.owner.as_ref()),
+                ),
             };
             laid_out.segments.push(Segment {
                 kind,
