@@ -1,14 +1,12 @@
 //! `reprise cache`: what is kept on disk of the texts that were read, and how to get rid of it.
 
-use std::io::{self, Write};
-
 use clap::{Subcommand, ValueEnum};
 use reprise_engine::store::{ChunkId, ChunkStore, ChunkSummary, ListOrder, Owner, StoreError, StoreOptions};
 use reprise_library::folders;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{counted, note, with_commas};
+use crate::output::{counted, note, print, with_commas};
 
 #[derive(Debug, Subcommand)]
 pub enum CacheAction {
@@ -144,13 +142,6 @@ pub fn run(action: CacheAction) -> Outcome {
 
 fn failure(error: StoreError) -> Failure {
     Failure::message(error.to_string())
-}
-
-fn print(text: &str) -> Outcome {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::output(&error))
 }
 
 fn size(bytes: u64) -> String {

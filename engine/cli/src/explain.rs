@@ -1,15 +1,13 @@
 //! `reprise explain`: how a question about documents would be read: what is known of it, what would be moved, what computed.
 
-use std::io::{self, Write};
-
 use reprise_engine::explain::{Explanation, Origin, Purpose, Span};
 use reprise_engine::{Segment, SegmentKind};
 use serde_json::json;
 
 use crate::arguments::ExplainArguments;
 use crate::ask::{Prepared, prepare};
-use crate::failure::{Failure, Outcome};
-use crate::output::{counted, with_commas};
+use crate::failure::Outcome;
+use crate::output::{counted, print, with_commas};
 
 /// Tokens of text shown where the prompt begins to differ.
 const SHOWN_TOKENS: usize = 12;
@@ -29,10 +27,7 @@ pub fn run(arguments: &ExplainArguments) -> Outcome {
         ),
         false => words(&explanation, &laid_out.segments, &next),
     };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::output(&error))
+    print(&text)
 }
 
 /// How a stretch is obtained.

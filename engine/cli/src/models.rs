@@ -1,6 +1,5 @@
 //! `reprise models`: what is known by name, where it is, and how to get it.
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -11,7 +10,7 @@ use reprise_library::system_words;
 
 use crate::arguments::ModelsAction;
 use crate::failure::{Failure, Outcome};
-use crate::output::with_commas;
+use crate::output::{print, with_commas};
 
 /// The set-up's own fetch script, so that an installed `reprise` has it too.
 const FETCH: &str = include_str!("../../../models/fetch");
@@ -30,13 +29,6 @@ pub fn run(action: ModelsAction) -> Outcome {
         }
         ModelsAction::Fetch { name } => fetch(name.as_deref()),
     }
-}
-
-fn print(text: &str) -> Outcome {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::output(&error))
 }
 
 fn list() -> Outcome {

@@ -37,6 +37,14 @@ pub fn counted(number: usize, noun: &str) -> String {
     )
 }
 
+/// Writes text to standard output.
+pub fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::output(&error))
+}
+
 /// A note for the person, apart from the answer; grey on a terminal.
 pub fn note(text: &str) {
     let mut error = io::stderr();

@@ -165,7 +165,7 @@ pub(super) fn run(
     }
     lay_out(backend, call);
     let layers = 0..backend.arch.layers.len();
-    run_layers(backend, layers, kv, call.tokens());
+    run_layers(backend, layers, kv, call.tokens(), None);
     compute_logits(backend, call.tokens());
     Ok(())
 }
@@ -208,7 +208,7 @@ pub(super) fn recompute(
         return Ok(Vec::new());
     }
     lay_out(backend, &call);
-    run_layers(backend, 0..selection.check, kv, count);
+    run_layers(backend, 0..selection.check, kv, count, None);
     let chosen = {
         let (mut step, layers) = Step::of(backend, count);
         let (place, weights) = layers.at(selection.check);
@@ -221,7 +221,7 @@ pub(super) fn recompute(
         step.feed_forward(place.layer, weights, layers.gate);
         chosen
     };
-    run_layers(backend, selection.check + 1..layers, kv, chosen.len());
+    run_layers(backend, selection.check + 1..layers, kv, chosen.len(), None);
     compute_logits(backend, chosen.len());
     Ok(chosen)
 }
@@ -260,27 +260,30 @@ pub(super) fn probe(
     lay_out(backend, &call);
     let layers = backend.arch.layers.len();
     let watched = layers / 3..(2 * layers / 3).max(1);
-    run_layers(backend, 0..watched.start, kv, count);
+    run_layers(backend, 0..watched.start, kv, count, None);
     let mut received = vec![0.0; span.end];
-    let (mut step, layers) = Step::of(backend, count);
-    for index in watched {
-        let (place, weights) = layers.at(index);
-        step.project(&place, weights, None);
-        step.rotate(&place, weights, kv, None);
-        step.watch(&place, kv, &mut received);
-        step.attend_and_add(&place, weights, kv);
-        step.feed_forward(place.layer, weights, layers.gate);
-    }
+    run_layers(backend, watched, kv, count, Some(&mut received));
     Ok(received)
 }
 
-/// Runs some layers over the first `count` tokens of the workspace.
-fn run_layers(backend: &mut CpuBackend, range: Range<usize>, kv: &KvLanes<'_>, count: usize) {
+/// Runs some layers over the first `count` tokens of the workspace; adds to `received`, for each position, the attention
+/// that it gets in them.
+fn run_layers(
+    backend: &mut CpuBackend,
+    range: Range<usize>,
+    kv: &KvLanes<'_>,
+    count: usize,
+    mut received: Option<&mut [f32]>,
+) {
     let (mut step, mut layers) = Step::of(backend, count);
     for index in range {
-        let (place, weights, statistics) = layers.at_mut(index);
+        let (place, weights) = layers.at(index);
+        let statistics = layers.statistics.as_mut().map(|layers| &mut layers[index]);
         step.project(&place, weights, statistics);
         step.rotate(&place, weights, kv, None);
+        if let Some(received) = &mut received {
+            step.watch(&place, kv, received);
+        }
         step.attend_and_add(&place, weights, kv);
         step.feed_forward(place.layer, weights, layers.gate);
     }
@@ -419,13 +422,6 @@ impl<'a> Layers<'a> {
             residual: self.residuals[index].as_ref(),
         };
         (place, &self.weights[index])
-    }
-
-    /// With the statistics that are being gathered.
-    fn at_mut(&mut self, index: usize) -> (Place<'a>, &'a LayerWeights, Option<&mut LayerStatistics>) {
-        let (place, weights) = self.at(index);
-        let statistics = self.statistics.as_mut().map(|layers| &mut layers[index]);
-        (place, weights, statistics)
     }
 }
 

@@ -4,7 +4,7 @@
 //! behind, on a thread of its own. It knows no lanes and computes nothing. A fault of the store never reaches an answer:
 //! what cannot be found or read is computed, and the log says so.
 
-use super::cut::Cut;
+use super::cut::{Cut, Segment, cut};
 use crate::api::TokenId;
 use crate::rope::LayerRope;
 use reprise_kernels::isa::Isa;
@@ -40,6 +40,21 @@ impl Use {
     pub fn tokens(&self) -> Range<usize> {
         self.at..self.at + self.of.len()
     }
+}
+
+/// A prompt, and what is to be found of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Its tokens.
+    pub prompt: &'a [TokenId],
+    /// What it consists of.
+    pub segments: &'a [Segment],
+    /// Tokens at its beginning that are there already.
+    pub known: usize,
+    /// Where the question begins: pieces are looked for before it.
+    pub question: usize,
+    /// Whether pieces from other contexts are looked for as well.
+    pub anywhere: bool,
 }
 
 /// What of a prompt is stored.
@@ -189,8 +204,6 @@ struct Queue {
     waiting: VecDeque<Leaving>,
     /// Whether one is being written.
     is_writing: bool,
-    /// Whether the writer shall wait, as a prompt is being read.
-    is_held: bool,
     is_closing: bool,
 }
 
@@ -236,27 +249,12 @@ impl Keeper {
         &self.shared.store
     }
 
-    /// The name under which this model's chunks are stored.
-    pub fn namespace(&self) -> Namespace {
-        self.shared.namespace
-    }
-
-    /// What of a prompt is stored. Its last token is never among it, nor are pieces behind `question`. `known` tokens at
-    /// its beginning are there already. With `anywhere`, pieces from other contexts are looked for as well.
-    pub fn find(
-        &self,
-        prompt: &[TokenId],
-        cuts: &[Cut],
-        known: usize,
-        question: usize,
-        anywhere: bool,
-    ) -> Found {
-        self.shared
-            .find(prompt, cuts, known, question, anywhere)
-            .unwrap_or_else(|error| {
-                tracing::warn!(%error, "stored chunks cannot be looked for; the prompt is read as a new one");
-                Found::default()
-            })
+    /// What of a prompt is stored. Its last token is never among it.
+    pub fn find(&self, wanted: &Wanted<'_>) -> Found {
+        self.shared.find(wanted).unwrap_or_else(|error| {
+            tracing::warn!(%error, "stored chunks cannot be looked for; the prompt is read as a new one");
+            Found::default()
+        })
     }
 
     /// Loads part of a chunk, turned to where it is needed; nothing when it cannot be read, which the log tells.
@@ -311,26 +309,9 @@ impl Keeper {
         lock(&self.shared.queue).waiting.pop_front().is_some()
     }
 
-    /// Requests whose chunks wait to be stored, the one in work included.
-    pub fn waiting(&self) -> usize {
-        let queue = lock(&self.shared.queue);
-        queue.waiting.len() + usize::from(queue.is_writing)
-    }
-
-    /// Makes the writer wait, or go on: while a prompt is read the machine has better things to do.
-    pub fn hold(&self, is_held: bool) {
-        let mut queue = lock(&self.shared.queue);
-        if queue.is_held != is_held {
-            queue.is_held = is_held;
-            self.shared.changed.notify_all();
-        }
-    }
-
     /// Waits until everything is stored.
     pub fn flush(&self) {
         let mut queue = lock(&self.shared.queue);
-        queue.is_held = false;
-        self.shared.changed.notify_all();
         while !queue.waiting.is_empty() || queue.is_writing {
             queue = self
                 .shared
@@ -338,19 +319,6 @@ impl Keeper {
                 .wait(queue)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    /// Bytes of chunks in memory, and how many.
-    pub fn memory(&self) -> (usize, usize) {
-        let memory = lock(&self.shared.memory);
-        (memory.bytes, memory.chunks.len())
-    }
-
-    /// Changes how many bytes of chunks may stay in memory.
-    pub fn set_memory_budget(&self, bytes: usize) {
-        let mut memory = lock(&self.shared.memory);
-        memory.budget_bytes = bytes;
-        memory.shrink();
     }
 }
 
@@ -360,7 +328,6 @@ impl Drop for Keeper {
         {
             let mut queue = lock(&self.shared.queue);
             queue.is_closing = true;
-            queue.is_held = false;
             self.shared.changed.notify_all();
         }
         if let Some(writer) = self.writer.take()
@@ -372,14 +339,13 @@ impl Drop for Keeper {
 }
 
 impl Shared {
-    fn find(
-        &self,
-        prompt: &[TokenId],
-        cuts: &[Cut],
-        known: usize,
-        question: usize,
-        anywhere: bool,
-    ) -> Result<Found, StoreError> {
+    fn find(&self, wanted: &Wanted<'_>) -> Result<Found, StoreError> {
+        let Wanted {
+            prompt,
+            known,
+            question,
+            ..
+        } = *wanted;
         let usable = &prompt[..prompt.len().saturating_sub(1)];
         let stored = self
             .store
@@ -398,9 +364,10 @@ impl Shared {
             at += chunk.tokens;
         }
         found.prefix.retain(|part| part.tokens().end > known);
-        if !anywhere {
+        if !wanted.anywhere {
             return Ok(found);
         }
+        let cuts = cut(wanted.segments);
         let end = question.min(usable.len());
         let mut from = at.max(known);
         for cut in cuts.iter().filter(|cut| cut.tokens.len() >= LEAST_CONTENT_TOKENS) {
@@ -535,8 +502,7 @@ impl Shared {
             let leaving = {
                 let mut queue = lock(&self.queue);
                 loop {
-                    let is_free = !queue.is_held || queue.is_closing;
-                    if let Some(leaving) = is_free.then(|| queue.waiting.pop_front()).flatten() {
+                    if let Some(leaving) = queue.waiting.pop_front() {
                         queue.is_writing = true;
                         break leaving;
                     }

@@ -5,7 +5,7 @@ use super::{Component, Worker};
 use crate::api::{EngineError, Request, Reuse, SegmentKind, TokenId};
 use crate::reuse::cut::{Segment, cut};
 use crate::reuse::explain::Explanation;
-use crate::reuse::keeper::{Found, Leaving, Use};
+use crate::reuse::keeper::{Found, Leaving, Use, Wanted};
 use crate::reuse::read::{Reading, Recompute};
 use reprise_kernels::isa::Isa;
 use reprise_kv::KvLanes;
@@ -24,6 +24,22 @@ fn question_of(segments: &[Segment], prompt_tokens: usize) -> usize {
         start += segment.tokens;
     }
     prompt_tokens
+}
+
+/// What is looked for of a prompt, where anything is.
+fn wanted<'a>(
+    reuse: Reuse,
+    prompt: &'a [TokenId],
+    segments: &'a [Segment],
+    known: usize,
+) -> Option<Wanted<'a>> {
+    (reuse != Reuse::Nothing).then(|| Wanted {
+        prompt,
+        segments,
+        known,
+        question: question_of(segments, prompt.len()),
+        anywhere: matches!(reuse, Reuse::Anywhere(_)),
+    })
 }
 
 /// Whether segments are those of a prompt of so many tokens; none are.
@@ -70,21 +86,18 @@ impl Worker {
             return Err(EngineError::EmptyPrompt);
         }
         check_segments(segments, prompt.len())?;
-        let (recompute, anywhere) = match self.reuse {
-            Reuse::Anywhere(recompute) => (recompute, true),
-            Reuse::Nothing | Reuse::Prefix => (Recompute::default(), false),
+        let recompute = match self.reuse {
+            Reuse::Anywhere(recompute) => recompute,
+            Reuse::Nothing | Reuse::Prefix => Recompute::default(),
         };
         let known = match self.reuse {
             Reuse::Nothing => 0,
             _ => self.shared_with(prompt).min(prompt.len() - 1),
         };
         let question = question_of(segments, prompt.len());
-        let found = match (&self.keeper, self.reuse) {
-            (Some(keeper), Reuse::Prefix | Reuse::Anywhere(_)) => {
-                keeper.find(prompt, &cut(segments), known, question, anywhere)
-            }
-            _ => Found::default(),
-        };
+        let wanted = wanted(self.reuse, prompt, segments, known);
+        let found = self.keeper.as_ref().zip(wanted);
+        let found = found.map_or_else(Found::default, |(keeper, wanted)| keeper.find(&wanted));
         let prefix = known.max(found.prefix_tokens());
         let pieces = found.pieces.iter().filter(|part| part.at >= prefix);
         let ranges = pieces.map(Use::tokens).collect();
@@ -104,17 +117,14 @@ impl Worker {
         let (Some(keeper), Some(lane)) = (&self.keeper, self.lanes[slot].as_mut()) else {
             return;
         };
-        let recompute = match self.reuse {
-            Reuse::Nothing => return,
-            Reuse::Prefix => None,
-            Reuse::Anywhere(recompute) => Some(recompute),
-        };
         let sequence = &mut self.sequences[slot];
-        let prompt = &lane.request.prompt;
-        let segments = &lane.request.options.segments;
-        let question = question_of(segments, prompt.len());
-        let (cuts, known) = (cut(segments), sequence.len());
-        let found = keeper.find(prompt, &cuts, known, question, recompute.is_some());
+        let known = sequence.len();
+        let Request { prompt, options, .. } = &lane.request;
+        let Some(wanted) = wanted(self.reuse, prompt, &options.segments, known) else {
+            return;
+        };
+        let question = wanted.question;
+        let found = keeper.find(&wanted);
         let (isa, mut used) = (Isa::best(), Vec::new());
         let is_prepared = |sequence: &mut Sequence, lane: &mut Lane, end| {
             sequence.prepare(end, Some(&mut lane.reservation)).is_ok()
@@ -148,7 +158,7 @@ impl Worker {
         // Pieces, as long as all of the prompt has room.
         let pieces: Vec<_> = found.pieces.iter().filter(|part| part.at >= prefix).collect();
         let end = lane.request.prompt.len();
-        if let Some(recompute) = recompute
+        if let Reuse::Anywhere(recompute) = self.reuse
             && !pieces.is_empty()
             && is_prepared(sequence, lane, end)
         {

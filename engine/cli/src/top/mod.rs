@@ -4,7 +4,7 @@ mod line;
 mod picture;
 mod screen;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -15,6 +15,7 @@ use reprise_library::running::{self, Listing, Running};
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupts;
+use crate::output::print;
 use line::{Line, Style};
 use picture::{Room, picture};
 use screen::Screen;
@@ -121,13 +122,6 @@ fn once(listing: &Listing) -> String {
 
 fn text(lines: &[Line], styled: bool) -> String {
     lines.iter().map(|line| line.render(styled) + "\n").collect()
-}
-
-fn print(text: &str) -> Outcome {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::output(&error))
 }
 
 /// Draws until the person leaves.
