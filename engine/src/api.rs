@@ -262,6 +262,45 @@ pub enum Event<'a> {
     Text(&'a str),
 }
 
+/// How long one kind of work took, and how much of that ran while something was computed, so that nobody waited for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// All of it.
+    pub taken: Duration,
+    /// What of it was hidden behind computing.
+    pub hidden: Duration,
+}
+
+/// What went on until a request's first token.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Steps {
+    /// Looking for what is stored of the prompt.
+    pub matching: Spent,
+    /// Reading chunks from disk, and checking them.
+    pub loading: Spent,
+    /// Turning keys to where they are needed, and placing chunks.
+    pub turning: Spent,
+    /// Computing; never hidden.
+    pub computing: Duration,
+    /// Storing what earlier requests left.
+    pub storing: Spent,
+}
+
+impl Steps {
+    /// The share of everything but computing that was hidden behind it; 1 where there was nothing to hide.
+    pub fn hidden_share(&self) -> f64 {
+        let all = [self.matching, self.loading, self.turning, self.storing];
+        let seconds =
+            |of: fn(&Spent) -> Duration| all.iter().map(|spent| of(spent).as_secs_f64()).sum::<f64>();
+        let taken = seconds(|spent| spent.taken);
+        if taken > 0.0 {
+            seconds(|spent| spent.hidden) / taken
+        } else {
+            1.0
+        }
+    }
+}
+
 /// A finished request.
 #[derive(Debug, Clone)]
 pub struct Answer {
@@ -285,6 +324,8 @@ pub struct Answer {
     pub time_to_first_token: Duration,
     /// Time from the first token to the last.
     pub decode_time: Duration,
+    /// What went on until the first token.
+    pub steps: Steps,
 }
 
 /// Cancels a running request from another thread or a signal handler.

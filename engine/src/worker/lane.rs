@@ -1,6 +1,6 @@
 //! One active request: its prompt, what it has answered, and how its answer ends.
 
-use crate::api::{Answer, Event, GenerateOptions, Request, StopReason, TokenId};
+use crate::api::{Answer, Event, GenerateOptions, Request, Steps, StopReason, TokenId};
 use crate::lanes::scheduler::RequestId;
 use crate::reuse::read::Reading;
 use crate::sampling::Sampler;
@@ -38,6 +38,8 @@ pub(super) struct Lane {
     /// Of the reused ones those from elsewhere, and those that are computed again.
     pub moved_tokens: usize,
     pub recomputed_tokens: usize,
+    /// What goes on until the first token.
+    pub steps: Steps,
     /// When the first token was drawn.
     decode_begin: Option<Instant>,
     sampler: Sampler,
@@ -80,6 +82,7 @@ impl Lane {
             reused_tokens,
             moved_tokens: 0,
             recomputed_tokens: 0,
+            steps: Steps::default(),
             decode_begin: None,
             sampler,
             detokenizer: tokenizer.detokenizer(),
@@ -201,6 +204,7 @@ impl Lane {
             waiting_time: self.reading_begin - self.begin,
             time_to_first_token: first,
             decode_time: elapsed - first,
+            steps: self.steps,
         }
     }
 }

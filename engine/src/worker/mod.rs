@@ -13,7 +13,7 @@ mod tuning;
 
 use crate::api::{
     Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Reuse, Speculation,
-    StopReason, StoreChoice, TokenId,
+    Steps, StopReason, StoreChoice, TokenId,
 };
 use crate::backend::{Backend, BackendError, Component, GraphCall, GraphKind, Outputs, Stretch};
 use crate::guard::{Guard, Pressure};
@@ -454,6 +454,7 @@ impl Worker {
                 waiting_time: waited,
                 time_to_first_token: waited,
                 decode_time: std::time::Duration::ZERO,
+                steps: Steps::default(),
             }));
         }
     }

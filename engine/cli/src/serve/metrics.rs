@@ -294,6 +294,7 @@ mod tests {
                 waiting_time: Duration::ZERO,
                 time_to_first_token: Duration::from_millis(first),
                 decode_time: Duration::from_millis(rest),
+                steps: Default::default(),
             });
         }
         let page = page("m", &Snapshot::default(), &meters);

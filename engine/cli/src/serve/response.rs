@@ -136,6 +136,7 @@ mod tests {
             waiting_time: Duration::ZERO,
             time_to_first_token: Duration::ZERO,
             decode_time: Duration::ZERO,
+            steps: Default::default(),
         }
     }
 
