@@ -68,19 +68,19 @@ fn measure(folder: &Path, count: u32) -> Result<(), Box<dyn Error>> {
         };
         let mut id: Option<ChunkId> = None;
         timed(&mut times[0], &mut || {
-            let found = store.longest_prefix(SPACE, ChainHash::START, &prompt)?;
+            let found = store.longest_prefix(SPACE, ChainHash::START, &prompt);
             assert!(found.tokens >= 1_500);
             id = found.chunks.first().map(|chunk| chunk.chunk);
             Ok(())
         })?;
         timed(&mut times[1], &mut || {
             for part in prompt.chunks(CHUNK_TOKENS) {
-                store.with_content(SPACE, part)?;
+                store.with_content(SPACE, part);
             }
             Ok(())
         })?;
         timed(&mut times[2], &mut || {
-            let runs = store.runs(SPACE, &prompt)?;
+            let runs = store.runs(SPACE, &prompt, None);
             assert!(runs.iter().any(|run| run.in_prompt.contains(&1_600)));
             Ok(())
         })?;
@@ -124,6 +124,7 @@ fn put_document(store: &ChunkStore, number: u32, chunks: u32) -> Result<(), Box<
             tokens,
             owner: &owner,
             ratio: 1.0,
+            embedding: None,
         };
         store.put(&chunk, vec![Shard::whole("all", &[number as u8; 1_000])])?;
         parent = parent.then(tokens);

@@ -25,6 +25,7 @@ fn put(store: &ChunkStore, token: u32, kv: &[u8]) -> Result<ChunkId, StoreError>
         tokens: &tokens,
         owner: &owner,
         ratio: 1.0,
+        embedding: None,
     };
     let shards = vec![Shard {
         name: "all",

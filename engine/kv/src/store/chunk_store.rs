@@ -3,11 +3,13 @@
 //! Rows are the truth. A file is finished before its row is committed, and a row is deleted before its file: whatever
 //! is interrupted leaves at worst a file that nobody knows, which opening removes.
 
+use super::batch::Announced;
+use super::catalogue::Catalogue;
 use super::erasing::checkpoint;
 use super::error::{During, StoreError};
 use super::file;
 use super::options::StoreOptions;
-use super::reader::ChunkReader;
+use super::reader::{ChunkReader, Source};
 use super::record::{self, ChunkId, ChunkRecord, NewChunk, Shard};
 use super::recovery::{self, Recovery};
 use super::rows;
@@ -15,10 +17,10 @@ use super::schema;
 use rusqlite::Connection;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Chunks on disk and their index. Clones are the same store; it may be used from any thread. Matching waits for no
-/// file, but for other calls that read or change the index.
+/// Chunks on disk and their index. Clones are the same store; it may be used from any thread. Matching waits
+/// neither for files nor for the index.
 #[derive(Debug, Clone)]
 pub struct ChunkStore(pub(super) Arc<Shared>);
 
@@ -28,6 +30,8 @@ pub(super) struct Shared {
     files: PathBuf,
     pub(super) options: StoreOptions,
     state: Mutex<State>,
+    /// Whoever locks both locks the state first.
+    catalogue: RwLock<Catalogue>,
     /// Held as long as the store is open.
     _lock: File,
 }
@@ -39,7 +43,6 @@ pub(super) struct State {
     pub(super) bytes: u64,
     /// Bytes promised to files that are being written.
     pub(super) writing: u64,
-    next: i64,
 }
 
 /// What became of a chunk that was put.
@@ -47,7 +50,7 @@ pub(super) struct State {
 pub struct Put {
     /// The chunk, new or not.
     pub id: ChunkId,
-    /// Whether it was written; otherwise it was there and has one owner more.
+    /// Whether it was written; otherwise it was there, or is being written, and has one owner more.
     pub written: bool,
     /// Chunks that were evicted to make room.
     pub evicted: usize,
@@ -64,129 +67,101 @@ impl ChunkStore {
         let files = folder.join("chunks");
         fs::create_dir_all(&files).map_err(StoreError::file("create", &files))?;
         let lock = lock(folder)?;
-        let (mut index, state) = schema::open(&folder.join("index.sqlite"), folder, options.busy_timeout)?;
+        let (mut index, state, entries) = schema::open(
+            &folder.join("index.sqlite"),
+            folder,
+            options.busy_timeout,
+            |index| {
+                // Uses that lie in the future, because the clock was wrong then or is now, decay from now on.
+                let now_ms = options.clock.now_ms();
+                let sql = "UPDATE chunk SET used_ms = ?1 WHERE used_ms > ?1";
+                rows::change(index, sql, [now_ms]).during("opening it")?;
+                rows::entries(index)
+            },
+        )?;
         let recovery = recovery::reconcile(&mut index, state, &files)?;
         // An erasure that was cut short is completed: the log may still have what it deleted.
         checkpoint(&index, folder).or_else(|error| match error {
             StoreError::InUse { .. } => Ok(()),
             error => Err(error),
         })?;
-        // Uses that lie in the future, because the clock was wrong then or is now, decay from now on.
-        let now_ms = options.clock.now_ms();
-        rows::change(
-            &index,
-            "UPDATE chunk SET used_ms = ?1 WHERE used_ms > ?1",
-            [now_ms],
-        )
-        .during("opening it")?;
-        let bytes: i64 = index
-            .query_row("SELECT CAST(total(bytes) AS INTEGER) FROM chunk", [], |row| {
-                row.get(0)
-            })
-            .during("opening it")?;
         let last: i64 = index
             .query_row("SELECT coalesce(max(seq), 0) FROM sqlite_sequence", [], |row| {
                 row.get(0)
             })
             .during("opening it")?;
+        let mut catalogue = Catalogue::from(last.max(0).saturating_add(1));
+        let mut bytes = 0_u64;
+        for (id, entry) in entries {
+            if recovery.removed.contains(&id) {
+                continue;
+            }
+            bytes = bytes.saturating_add(entry.bytes);
+            catalogue.insert(id, entry);
+        }
         let store = ChunkStore(Arc::new(Shared {
             folder: folder.to_owned(),
             files,
             options,
             state: Mutex::new(State {
                 index,
-                bytes: bytes.max(0) as u64,
+                bytes,
                 writing: 0,
-                next: last.max(0).saturating_add(1),
             }),
+            catalogue: RwLock::new(catalogue),
             _lock: lock,
         }));
+        let recovery = recovery.found;
         Ok((store, recovery))
     }
 
     /// Stores a chunk: its file in one pass from the borrowed parts, synced, then its row. When the same tokens are
-    /// stored under the same context already, that chunk gets `chunk.owner` as one owner more and nothing is written.
-    /// Others are evicted when the budget asks for it.
+    /// known under the same context already, that chunk gets `chunk.owner` as one owner more and nothing is written.
+    /// Others are evicted when the budget asks for it. Several at once are stored by a [`Batch`](super::Batch).
     ///
     /// # Errors
     /// [`StoreError::Invalid`] for a chunk the format has no room for, or a shard whose parts have other bytes than it
     /// said; [`StoreError::NoRoom`] when the budget is too small; [`StoreError::File`] and [`StoreError::Index`] when
-    /// the disk is full or fails. No file and no row of the chunk is left then.
+    /// the disk is full or fails; [`StoreError::NoSuchChunk`] when it was erased meanwhile. No file and no row of the
+    /// chunk is left then.
     pub fn put(&self, chunk: &NewChunk<'_>, shards: Vec<Shard<'_>>) -> Result<Put, StoreError> {
-        const ACTION: &str = "adding a chunk";
-        record::check(chunk, &shards)?;
-        let chain = chunk.parent.then(chunk.tokens);
-        let sizes = shards.iter().map(|shard| (shard.name, shard.bytes));
-        let preamble = file::preamble(chunk.namespace, chain, sizes);
-        let bytes = preamble.len() as u64 + shards.iter().map(|shard| shard.bytes).sum::<u64>();
-
-        let mut state = self.0.state();
-        if let Some(id) = share(&mut state.index, chunk)? {
-            return Ok(Put {
-                id,
-                written: false,
-                evicted: 0,
-            });
-        }
-        let evicted = self.0.make_room(&mut state, bytes)?;
-        let id = ChunkId(state.next);
-        state.next = state.next.saturating_add(1);
-        state.writing += bytes;
-        let mut promise = Promise {
-            shared: &self.0,
-            bytes,
-        };
-        drop(state);
-
-        let shards = file::write(&self.0.files, id, &preamble, shards)?;
-
-        let mut state = self.0.state();
-        promise.settle(&mut state);
-        let committed = match share(&mut state.index, chunk) {
-            // Somebody else stored it meanwhile.
-            Ok(Some(id)) => Ok(Put {
-                id,
-                written: false,
-                evicted,
-            }),
-            Ok(None) => {
-                let written = rows::Written {
-                    id,
-                    bytes,
-                    shards: &shards,
-                    now_ms: self.0.options.clock.now_ms(),
-                };
-                in_transaction(&mut state.index, ACTION, |index| {
-                    rows::insert(index, chunk, &written).during(ACTION)
-                })
-                .map(|()| Put {
-                    id,
-                    written: true,
-                    evicted,
-                })
+        record::check_shards(&shards)?;
+        let (id, written, evicted) = match self.announce(chunk)? {
+            Announced::New(id) => {
+                let mut batch = self.batch();
+                batch.add(id, shards)?;
+                let committed = batch.commit()?;
+                if !committed.written.contains(&id) {
+                    return Err(StoreError::NoSuchChunk(id));
+                }
+                (id, true, committed.evicted)
             }
-            Err(error) => Err(error),
+            Announced::Pending(id) => (id, false, 0),
+            Announced::Stored(id) => {
+                self.share(id, chunk.owner)?;
+                (id, false, 0)
+            }
         };
-        match &committed {
-            Ok(Put { written: true, .. }) => state.bytes += bytes,
-            Ok(_) => self.0.remove_file(id)?,
-            // The first error is the one to tell. A file that stays is removed at the next opening.
-            Err(_) => drop(self.0.remove_file(id)),
-        }
-        committed
+        Ok(Put { id, written, evicted })
     }
 
     /// Opens a chunk for reading.
     ///
     /// # Errors
-    /// [`StoreError::NoSuchChunk`]; [`StoreError::ChunkDamaged`] when its file is missing, has another size or begins
+    /// [`StoreError::NoSuchChunk`], also of one that is not written yet; [`StoreError::ChunkDamaged`] when its file is missing, has another size or begins
     /// differently: then the chunk is dropped; [`StoreError::File`] and [`StoreError::Index`].
     pub fn load(&self, id: ChunkId) -> Result<ChunkReader, StoreError> {
-        let record = rows::record(&self.0.state().index, id)?;
+        let (record, small) = {
+            let state = self.0.state();
+            (rows::record(&state.index, id)?, rows::small(&state.index, id)?)
+        };
         if record.chain != record.parent.then(&record.tokens) {
             return Err(self
                 .0
                 .damaged(id, "belongs to a row with other tokens".to_owned()));
+        }
+        if let Some(tensors) = small {
+            return Ok(ChunkReader::new(self.clone(), record, Source::Index(tensors)));
         }
         let sizes = record
             .shards
@@ -198,8 +173,7 @@ impl ChunkStore {
         Ok(ChunkReader::new(
             self.clone(),
             record,
-            file,
-            preamble.len() as u64,
+            Source::File(file, preamble.len() as u64),
         ))
     }
 
@@ -208,8 +182,39 @@ impl ChunkStore {
     /// # Errors
     /// [`StoreError::NoSuchChunk`] and [`StoreError::Index`].
     pub fn record(&self, id: ChunkId) -> Result<ChunkRecord, StoreError> {
-        rows::record(&self.0.state().index, id)
+        let record = rows::record(&self.0.state().index, id)?;
+        let uses = self.0.catalogue().get(id).map_or(record.uses, |entry| entry.uses);
+        Ok(ChunkRecord { uses, ..record })
     }
+
+    /// What matching knows of a chunk, on disk or not; nothing when it is gone. Asks neither the disk nor the index.
+    pub fn facts(&self, id: ChunkId) -> Option<ChunkFacts> {
+        let now_ms = self.0.options.clock.now_ms();
+        let catalogue = self.0.catalogue();
+        let entry = catalogue.get(id)?;
+        Some(ChunkFacts {
+            tokens: entry.tokens.len(),
+            base: entry.base,
+            ratio: entry.ratio,
+            is_written: entry.pending.is_none(),
+            weight: entry.uses.weight_at(now_ms, self.0.options.half_life),
+        })
+    }
+}
+
+/// What is known of a chunk without asking the index.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChunkFacts {
+    /// How many tokens it has.
+    pub tokens: usize,
+    /// The position of its first token.
+    pub base: u32,
+    /// The recompute ratio it was made under; 1 is exact.
+    pub ratio: f32,
+    /// Whether it is on disk.
+    pub is_written: bool,
+    /// R: how much it was used lately.
+    pub weight: f64,
 }
 
 impl Shared {
@@ -218,31 +223,28 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn catalogue(&self) -> RwLockReadGuard<'_, Catalogue> {
+        self.catalogue.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn catalogue_mut(&self) -> RwLockWriteGuard<'_, Catalogue> {
+        self.catalogue.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The folder of the chunks' files.
+    pub(super) fn files(&self) -> &Path {
+        &self.files
+    }
+
     pub(super) fn path(&self, id: ChunkId) -> PathBuf {
         file::path(&self.files, id)
     }
 }
 
-/// Bytes of the budget that a file in writing may take. They come back when it fails, or panics in the caller's
-/// iterator.
-struct Promise<'a> {
-    shared: &'a Shared,
-    bytes: u64,
-}
-
-impl Promise<'_> {
-    /// Gives them back under a lock that is held already.
-    fn settle(&mut self, state: &mut State) {
-        state.writing = state.writing.saturating_sub(self.bytes);
-        self.bytes = 0;
-    }
-}
-
-impl Drop for Promise<'_> {
+impl Drop for Shared {
     fn drop(&mut self) {
-        if self.bytes > 0 {
-            let shared = self.shared;
-            self.settle(&mut shared.state());
+        if let Err(error) = self.save_uses(&mut self.state()) {
+            tracing::warn!(%error, "when chunks were used last is forgotten");
         }
     }
 }
@@ -263,18 +265,6 @@ fn lock(folder: &Path) -> Result<File, StoreError> {
         }),
         Err(TryLockError::Error(error)) => Err(StoreError::file("lock", &path)(error)),
     }
-}
-
-/// Gives the chunk's owner a share in the stored chunk of the same chain, if there is one.
-fn share(index: &mut Connection, chunk: &NewChunk<'_>) -> Result<Option<ChunkId>, StoreError> {
-    const ACTION: &str = "adding an owner to a chunk";
-    in_transaction(index, ACTION, |index| {
-        let stored = rows::same_chain(index, chunk).during(ACTION)?;
-        if let Some(id) = stored {
-            rows::add_owner(index, id, chunk.owner).during(ACTION)?;
-        }
-        Ok(stored)
-    })
 }
 
 /// All of `work` or, when it fails, nothing.

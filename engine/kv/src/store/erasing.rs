@@ -23,7 +23,7 @@ pub struct Erased {
 impl ChunkStore {
     /// Erases what is kept for this owner alone, pinned or not, and takes the owner off chunks that others hold too.
     /// Nothing of the erased tokens or of the owner's name is left in the index's files. What is put for the owner
-    /// afterwards, or is being put meanwhile, is stored.
+    /// meanwhile is erased as well.
     ///
     /// # Errors
     /// [`StoreError::Index`] when nothing was erased; [`StoreError::File`] when rows are gone but a file could not be
@@ -32,7 +32,7 @@ impl ChunkStore {
     pub fn erase_owner(&self, owner: &Owner) -> Result<Erased, StoreError> {
         const ACTION: &str = "erasing an owner's chunks";
         let mut kept = 0;
-        let erased = self.0.erase(ACTION, |index| {
+        let erased = self.0.erase(ACTION, Some(owner), |index| {
             let held = rows::all(
                 index,
                 "SELECT chunk, (SELECT count(*) FROM holding AS other WHERE other.chunk = holding.chunk)
@@ -61,7 +61,7 @@ impl ChunkStore {
     /// # Errors
     /// As [`ChunkStore::erase_owner`].
     pub fn erase_chunks(&self, chunks: &[ChunkId]) -> Result<Erased, StoreError> {
-        self.0.erase("erasing chunks", |_| Ok(chunks.to_vec()))
+        self.0.erase("erasing chunks", None, |_| Ok(chunks.to_vec()))
     }
 
     /// Erases the chunks of all namespaces but these, whoever owns them: for when a model, an adapter or a format is
@@ -70,7 +70,7 @@ impl ChunkStore {
     /// # Errors
     /// As [`ChunkStore::erase_owner`].
     pub fn forget_namespaces_except(&self, keep: &[Namespace]) -> Result<Erased, StoreError> {
-        self.0.erase("forgetting namespaces", |index| {
+        self.0.erase("forgetting namespaces", None, |index| {
             let all = rows::all(
                 index,
                 "SELECT chunk.id, digest FROM chunk JOIN space ON space.id = chunk.space",
@@ -118,6 +118,11 @@ impl Shared {
             rows::delete_unused(index).during(action)
         })?;
         state.bytes = state.bytes.saturating_sub(erased.bytes);
+        let mut catalogue = self.catalogue_mut();
+        for &id in &ids {
+            catalogue.remove(id);
+        }
+        drop(catalogue);
         let mut files = Ok(());
         for id in ids {
             files = files.and(self.remove_file(id));
@@ -125,14 +130,22 @@ impl Shared {
         Ok((erased, files))
     }
 
-    /// Deletes, and leaves nothing of what was deleted in the index's files.
+    /// Deletes, and leaves nothing of what was deleted in the index's files. Chunks of `owner` that are not written yet
+    /// go as well.
     fn erase(
         &self,
         action: &'static str,
+        owner: Option<&Owner>,
         choose: impl FnOnce(&Connection) -> rusqlite::Result<Vec<ChunkId>>,
     ) -> Result<Erased, StoreError> {
         let mut state = self.state();
         let (erased, files) = self.delete(&mut state, action, choose)?;
+        if let Some(owner) = owner {
+            let mut catalogue = self.catalogue_mut();
+            for id in catalogue.disown_pending(owner) {
+                catalogue.remove(id);
+            }
+        }
         let busy: bool = state
             .index
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))

@@ -73,38 +73,87 @@ pub(super) fn preamble<'a>(
     preamble
 }
 
-/// Writes a chunk's file and makes it last. Gives the checksum of each shard. When it fails there is no file.
+/// A file that is written under its temporary name, and not synced yet.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    path: PathBuf,
+    file: File,
+    chunk: ChunkId,
+}
+
+/// Writes a chunk's file under its temporary name. Gives the checksum of each shard. When it fails there is no file.
 pub(super) fn write(
     folder: &Path,
     chunk: ChunkId,
     preamble: &[u8],
     shards: Vec<Shard<'_>>,
-) -> Result<Vec<ShardRecord>, StoreError> {
-    let unfinished = folder.join(format!("{chunk}.{UNFINISHED}"));
-    let finished = path(folder, chunk);
-    let written = write_unfinished(&unfinished, preamble, shards).and_then(|records| {
-        fs::rename(&unfinished, &finished).map_err(StoreError::file("rename", &unfinished))?;
-        sync_folder(folder)?;
-        Ok(records)
-    });
-    if written.is_err() {
-        // Whichever of the two there is. What cannot be removed now is removed when the store is opened next.
-        let _ = fs::remove_file(&unfinished);
-        let _ = fs::remove_file(&finished);
+) -> Result<(Unfinished, Vec<ShardRecord>), StoreError> {
+    let path = folder.join(format!("{chunk}.{UNFINISHED}"));
+    match write_unfinished(&path, preamble, shards) {
+        Ok((file, records)) => Ok((Unfinished { path, file, chunk }, records)),
+        Err(error) => {
+            // What cannot be removed now is removed when the store is opened next.
+            let _ = fs::remove_file(&path);
+            Err(error)
+        }
     }
-    written
+}
+
+/// Makes files last, with their final names. When it fails, some may have those and some not: [`discard`] them.
+pub(super) fn publish(folder: &Path, files: &[&Unfinished]) -> Result<(), StoreError> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    for Unfinished { path, file, .. } in files {
+        file.sync_all().map_err(StoreError::file("sync", path))?;
+    }
+    for file in files {
+        fs::rename(&file.path, path(folder, file.chunk)).map_err(StoreError::file("rename", &file.path))?;
+    }
+    sync_folder(folder)
+}
+
+/// Removes a file, whichever name it has.
+pub(super) fn discard(folder: &Path, file: &Unfinished) {
+    // What cannot be removed now is removed when the store is opened next.
+    let _ = fs::remove_file(&file.path);
+    let _ = fs::remove_file(path(folder, file.chunk));
+}
+
+/// Removes what was written of a file when its writing broke off.
+pub(super) fn discard_unfinished(folder: &Path, chunk: ChunkId) {
+    let _ = fs::remove_file(folder.join(format!("{chunk}.{UNFINISHED}")));
+}
+
+/// Gathers shards in memory, with the checksum of each.
+pub(super) fn gather(shards: Vec<Shard<'_>>) -> Result<(Vec<u8>, Vec<ShardRecord>), StoreError> {
+    let mut bytes = Vec::new();
+    let records = write_shards(&mut bytes, Path::new("memory"), shards)?;
+    Ok((bytes, records))
 }
 
 fn write_unfinished(
     path: &Path,
     preamble: &[u8],
     shards: Vec<Shard<'_>>,
-) -> Result<Vec<ShardRecord>, StoreError> {
+) -> Result<(File, Vec<ShardRecord>), StoreError> {
     let file = File::create_new(path).map_err(StoreError::file("create", path))?;
     let mut writer = BufWriter::with_capacity(WRITE_BUFFER_BYTES, file);
     writer
         .write_all(preamble)
         .map_err(StoreError::file("write", path))?;
+    let records = write_shards(&mut writer, path, shards)?;
+    let file = writer
+        .into_inner()
+        .map_err(|error| StoreError::file("write", path)(error.into_error()))?;
+    Ok((file, records))
+}
+
+fn write_shards(
+    writer: &mut impl Write,
+    path: &Path,
+    shards: Vec<Shard<'_>>,
+) -> Result<Vec<ShardRecord>, StoreError> {
     let mut records = Vec::with_capacity(shards.len());
     for shard in shards {
         let (mut hash, mut given) = (Xxh3::new(), 0);
@@ -130,10 +179,6 @@ fn write_unfinished(
             checksum: hash.digest(),
         });
     }
-    let file = writer
-        .into_inner()
-        .map_err(|error| StoreError::file("write", path)(error.into_error()))?;
-    file.sync_all().map_err(StoreError::file("sync", path))?;
     Ok(records)
 }
 
@@ -201,6 +246,27 @@ pub(super) fn read(
     if bytes.len() != wanted {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
+    check(shard, bytes)
+}
+
+/// Copies a shard out of the tensors of a chunk without a file.
+pub(super) fn copy(
+    tensors: &[u8],
+    start: u64,
+    shard: &ShardRecord,
+    bytes: &mut Vec<u8>,
+) -> Result<(), Fault> {
+    let end = start.saturating_add(shard.bytes);
+    let range = usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX);
+    let shard_bytes = tensors.get(range);
+    bytes.clear();
+    bytes.extend_from_slice(
+        shard_bytes.ok_or_else(|| Fault::Damaged("is cut short in the index".to_owned()))?,
+    );
+    check(shard, bytes)
+}
+
+fn check(shard: &ShardRecord, bytes: &[u8]) -> Result<(), Fault> {
     if xxh3_64(bytes) != shard.checksum {
         return Err(Fault::Damaged(format!(
             "has other bytes in shard {:?} than were written",

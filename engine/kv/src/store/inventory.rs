@@ -83,7 +83,7 @@ impl ChunkStore {
     /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
     pub fn list(&self, owner: Option<&Owner>, order: ListOrder) -> Result<Vec<ChunkSummary>, StoreError> {
         let state = self.0.state();
-        let chunks = self.0.ranked(&state)?;
+        let chunks = self.0.ranked();
         let of_owner = match owner {
             None => None,
             Some(owner) => Some(

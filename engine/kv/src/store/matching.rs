@@ -1,23 +1,21 @@
 //! Finding chunks for a prompt: the longest chain from its start, chunks of the same tokens, and runs of tokens inside
-//! chunks. Hashes only propose; what is reported has been compared token by token.
+//! chunks. Hashes and embeddings only propose; what is reported has been compared token by token.
 
+use super::catalogue::{Catalogue, Texts};
 use super::chunk_store::ChunkStore;
-use super::error::{During, StoreError};
 use super::grams::fingerprints;
-use super::record::{
-    CHUNK_TOKENS, ChainHash, ChunkId, Namespace, content_hash, decode_tokens, encode_tokens,
-};
-use super::rows::{self, Space};
+use super::record::{CHUNK_TOKENS, ChainHash, ChunkId, Embedding, Namespace, content_hash};
 use super::suffix::{MIN_RUN_TOKENS, SuffixAutomaton};
-use rusqlite::{Connection, Params, Transaction, params};
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// Chunks looked at for one fingerprint, the newest: one that more chunks have says little about any of them.
 const MAX_CHUNKS_A_GRAM: usize = 32;
+/// Chunks looked at because their embedding is like the prompt's.
+const CHUNKS_BY_EMBEDDING: usize = 8;
 
 /// A chunk whose KV, computed under the same left context, begins a prompt or goes on with one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PrefixChunk {
     /// The chunk.
     pub chunk: ChunkId,
@@ -25,10 +23,14 @@ pub struct PrefixChunk {
     pub tokens: usize,
     /// The context behind the whole of it, wherever the match ends.
     pub chain: ChainHash,
+    /// Whether the match reaches its end.
+    pub is_whole: bool,
+    /// The recompute ratio it was made under; 1 is exact.
+    pub ratio: f32,
 }
 
 /// The longest chain of stored chunks that a prompt begins with.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PrefixMatch {
     /// The chunks, in order of position.
     pub chunks: Vec<PrefixChunk>,
@@ -47,58 +49,46 @@ pub struct ChunkRun {
     pub in_prompt: Range<usize>,
 }
 
+/// Matching asks memory alone: it waits neither for the disk nor for what is being written. Chunks that are not on disk
+/// yet are found as well.
 impl ChunkStore {
     /// The longest chain of chunks that `prompt` begins with, when its first token stands behind the context `from`
     /// ([`ChainHash::START`] for a whole prompt). Their KV is exact, as far as their recompute ratio is 1.
-    ///
-    /// # Errors
-    /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
-    pub fn longest_prefix(
-        &self,
-        namespace: Namespace,
-        from: ChainHash,
-        prompt: &[u32],
-    ) -> Result<PrefixMatch, StoreError> {
-        let state = self.0.state();
-        let index = reading(&state.index)?;
-        match rows::space(&index, namespace).during("matching a prompt")? {
-            Some(space) => longest_prefix(&index, space, from, prompt),
-            None => Ok(PrefixMatch::default()),
-        }
+    pub fn longest_prefix(&self, namespace: Namespace, from: ChainHash, prompt: &[u32]) -> PrefixMatch {
+        longest_prefix(&self.0.catalogue(), namespace, from, prompt)
     }
 
     /// The chunks that hold exactly `tokens`, under whatever context, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
-    pub fn with_content(&self, namespace: Namespace, tokens: &[u32]) -> Result<Vec<ChunkId>, StoreError> {
-        let state = self.0.state();
-        let index = reading(&state.index)?;
-        match rows::space(&index, namespace).during("matching a prompt")? {
-            Some(space) => with_content(&index, space, tokens),
-            None => Ok(Vec::new()),
-        }
+    pub fn with_content(&self, namespace: Namespace, tokens: &[u32]) -> Vec<ChunkId> {
+        with_content(&self.0.catalogue(), namespace, tokens)
+    }
+
+    /// The chunk that holds exactly `tokens`, under whatever context, with the largest recompute ratio: one that is
+    /// exact, where there is one. Of equal ones the newest.
+    pub fn best_with_content(&self, namespace: Namespace, tokens: &[u32]) -> Option<ChunkId> {
+        let catalogue = self.0.catalogue();
+        let ratio = |id: &ChunkId| catalogue.get(*id).map_or(0.0, |entry| entry.ratio);
+        let found = with_content(&catalogue, namespace, tokens).into_iter();
+        found.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))
     }
 
     /// Runs of at least [`MIN_RUN_TOKENS`](super::MIN_RUN_TOKENS) tokens that `prompt` shares with stored chunks, in
     /// order of their place in the prompt; they may overlap. Each chunk that shares one is considered, unless more
     /// than 32 newer chunks have the same text or more chunks than [`StoreOptions::run_candidates`] look as good.
+    /// Chunks whose embedding is most like `embedding`, the prompt's, are considered in any case.
     ///
-    /// # Errors
-    /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
-    pub fn runs(&self, namespace: Namespace, prompt: &[u32]) -> Result<Vec<ChunkRun>, StoreError> {
-        let state = self.0.state();
-        let index = reading(&state.index)?;
-        match rows::space(&index, namespace).during("matching a prompt")? {
-            Some(space) => runs(&index, space, prompt, self.0.options.run_candidates),
-            None => Ok(Vec::new()),
-        }
+    /// [`StoreOptions::run_candidates`]: super::StoreOptions::run_candidates
+    pub fn runs(&self, namespace: Namespace, prompt: &[u32], embedding: Option<&[f32]>) -> Vec<ChunkRun> {
+        let embedding = embedding.and_then(Embedding::new);
+        let candidates = self.0.options.run_candidates;
+        runs(
+            &self.0.catalogue(),
+            namespace,
+            prompt,
+            embedding.as_ref(),
+            candidates,
+        )
     }
-}
-
-/// One transaction for all questions of a match: to begin and end one for each question takes longer than the answers.
-fn reading(index: &Connection) -> Result<Transaction<'_>, StoreError> {
-    index.unchecked_transaction().during("matching a prompt")
 }
 
 /// A place that the walk down the tree has reached.
@@ -116,11 +106,14 @@ struct Visit {
 
 /// The longest chain below `from` that begins `prompt`. Of equally long ones, one of the fewest chunks.
 pub(super) fn longest_prefix(
-    index: &Connection,
-    space: Space,
+    catalogue: &Catalogue,
+    namespace: Namespace,
     from: ChainHash,
     prompt: &[u32],
-) -> Result<PrefixMatch, StoreError> {
+) -> PrefixMatch {
+    let Some(texts) = catalogue.texts(namespace) else {
+        return PrefixMatch::default();
+    };
     let mut visits = vec![Visit {
         via: None,
         chain: from,
@@ -144,13 +137,13 @@ pub(super) fn longest_prefix(
         }
         if !ends && matched < prompt.len() {
             let query = &prompt[matched..prompt.len().min(matched + CHUNK_TOKENS)];
-            for (child, ends) in children(index, space, chain, query)? {
+            for child in children(catalogue, texts, chain, query) {
                 visits.push(Visit {
                     via: Some((next, child)),
                     chain: child.chain,
                     matched: matched + child.tokens,
                     depth: depth + 1,
-                    ends,
+                    ends: !child.is_whole,
                 });
             }
         }
@@ -163,83 +156,59 @@ pub(super) fn longest_prefix(
         best = before;
     }
     chunks.reverse();
-    Ok(PrefixMatch { chunks, tokens })
+    PrefixMatch { chunks, tokens }
 }
 
 /// The chunks below a context that `query` begins with, and the one of the others that it shares most tokens with, if
-/// any; the flag says that the match ends inside the chunk.
+/// any.
 ///
 /// Siblings are sorted by their tokens. The one that shares most with the query is a neighbour of the place where the
 /// query would stand. Those that the query begins with stand before it: each is looked for as the last one not behind
 /// what of the query can still be in front.
-fn children(
-    index: &Connection,
-    space: Space,
-    parent: ChainHash,
-    query: &[u32],
-) -> Result<Vec<(PrefixChunk, bool)>, StoreError> {
-    const BEHIND: &str = "SELECT chunk, tokens FROM tree WHERE space = ?1 AND parent = ?2 AND tokens > ?3
-                          ORDER BY tokens LIMIT 1";
-    const NOT_BEHIND: &str =
-        "SELECT chunk, tokens FROM tree WHERE space = ?1 AND parent = ?2 AND tokens <= ?3
-                              ORDER BY tokens DESC LIMIT 1";
-    let mut found = Vec::new();
-    let mut partial: Option<(PrefixChunk, bool)> = None;
-    let mut offer = |id: ChunkId, stored: &[u32], common: usize| {
-        if common > partial.map_or(0, |(best, _)| best.tokens) {
-            partial = Some((
-                PrefixChunk {
-                    chunk: id,
-                    tokens: common,
-                    chain: parent.then(stored),
-                },
-                true,
-            ));
+fn children(catalogue: &Catalogue, texts: &Texts, parent: ChainHash, query: &[u32]) -> Vec<PrefixChunk> {
+    let siblings = texts.children(parent);
+    let behind = |query: &[u32]| siblings.partition_point(|id| catalogue.tokens(*id) <= query);
+    let matched = |at: usize, query: &[u32]| {
+        let chunk = *siblings.get(at)?;
+        let entry = catalogue.get(chunk)?;
+        let tokens = common_prefix(&entry.tokens, query);
+        Some(PrefixChunk {
+            chunk,
+            tokens,
+            chain: entry.chain,
+            is_whole: tokens == entry.tokens.len(),
+            ratio: entry.ratio,
+        })
+    };
+    let mut found: Vec<PrefixChunk> = Vec::new();
+    let mut partial: Option<PrefixChunk> = None;
+    let mut offer = |other: PrefixChunk| {
+        if other.tokens > partial.map_or(0, |best| best.tokens) {
+            partial = Some(other);
         }
     };
-    let encoded = encode_tokens(query);
-    if let Some((id, stored)) = sibling(index, BEHIND, params![space, parent.0, encoded])? {
-        offer(id, &stored, common_prefix(&stored, query));
+    let mut at = behind(query);
+    if let Some(next) = matched(at, query) {
+        offer(next);
     }
     let mut front = query.len();
     while front > 0
-        && let Some((id, stored)) =
-            sibling(index, NOT_BEHIND, params![space, parent.0, &encoded[..4 * front]])?
+        && let Some(before) = at.checked_sub(1)
+        && let Some(chunk) = matched(before, &query[..front])
     {
-        let common = common_prefix(&stored, &query[..front]);
-        if common == stored.len() {
-            let chain = parent.then(&stored);
-            found.push((
-                PrefixChunk {
-                    chunk: id,
-                    tokens: common,
-                    chain,
-                },
-                false,
-            ));
-            front = common - 1;
+        if chunk.is_whole {
+            found.push(chunk);
+            front = chunk.tokens - 1;
         } else {
-            offer(id, &stored, common);
-            front = common;
+            offer(chunk);
+            front = chunk.tokens;
         }
+        at = behind(&query[..front]);
     }
     // A whole chunk of as many tokens is as good, and can be gone on from.
-    let longest = found.iter().map(|(chunk, _)| chunk.tokens).max().unwrap_or(0);
-    found.extend(partial.filter(|(chunk, _)| chunk.tokens > longest));
-    Ok(found)
-}
-
-fn sibling(
-    index: &Connection,
-    sql: &str,
-    values: impl Params,
-) -> Result<Option<(ChunkId, Vec<u32>)>, StoreError> {
-    rows::first(index, sql, values, |row| {
-        Ok((ChunkId(row.get(0)?), decode_tokens(row.get_ref(1)?.as_blob()?)))
-    })
-    .during("walking the prefix tree")?
-    .map(|(id, stored)| Ok((id, stored?)))
-    .transpose()
+    let longest = found.iter().map(|chunk| chunk.tokens).max().unwrap_or(0);
+    found.extend(partial.filter(|chunk| chunk.tokens > longest));
+    found
 }
 
 fn common_prefix(a: &[u32], b: &[u32]) -> usize {
@@ -247,70 +216,57 @@ fn common_prefix(a: &[u32], b: &[u32]) -> usize {
 }
 
 /// The chunks that hold exactly these tokens, under whatever context, in order of age.
-pub(super) fn with_content(
-    index: &Connection,
-    space: Space,
-    tokens: &[u32],
-) -> Result<Vec<ChunkId>, StoreError> {
-    let proposed = rows::all(
-        index,
-        "SELECT id, tokens FROM chunk JOIN text ON text.chunk = chunk.id WHERE space = ?1 AND content = ?2 ORDER BY id",
-        params![space, content_hash(tokens) as i64],
-        |row| Ok((ChunkId(row.get(0)?), decode_tokens(row.get_ref(1)?.as_blob()?))),
-    )
-    .during("looking for chunks by content")?;
-    let mut found = Vec::new();
-    for (id, stored) in proposed {
-        if stored? == tokens {
-            found.push(id);
-        }
-    }
-    Ok(found)
+pub(super) fn with_content(catalogue: &Catalogue, namespace: Namespace, tokens: &[u32]) -> Vec<ChunkId> {
+    let Some(texts) = catalogue.texts(namespace) else {
+        return Vec::new();
+    };
+    let proposed = texts.with_content(content_hash(tokens));
+    proposed.filter(|id| catalogue.tokens(*id) == tokens).collect()
 }
 
 /// Runs of at least [`MIN_RUN_TOKENS`] tokens that the prompt shares with stored chunks, from the `candidates` chunks
-/// whose fingerprints promise most. In order of their place in the prompt, longer ones first.
+/// whose fingerprints promise most and a few whose embedding is most like the prompt's. In order of their place in the
+/// prompt, longer ones first.
 pub(super) fn runs(
-    index: &Connection,
-    space: Space,
+    catalogue: &Catalogue,
+    namespace: Namespace,
     prompt: &[u32],
+    embedding: Option<&Embedding>,
     candidates: usize,
-) -> Result<Vec<ChunkRun>, StoreError> {
+) -> Vec<ChunkRun> {
+    let Some(texts) = catalogue.texts(namespace) else {
+        return Vec::new();
+    };
     let mut promise: HashMap<ChunkId, f64> = HashMap::new();
     for gram in fingerprints(prompt) {
-        let having = rows::all(
-            index,
-            "SELECT chunk FROM gram WHERE space = ?1 AND hash = ?2 ORDER BY chunk DESC LIMIT ?3",
-            params![space, gram, MAX_CHUNKS_A_GRAM as i64],
-            |row| row.get(0).map(ChunkId),
-        )
-        .during("looking for runs of tokens")?;
+        let having: Vec<ChunkId> = texts.with_gram(gram).rev().take(MAX_CHUNKS_A_GRAM).collect();
         // A gram that many chunks have promises less of each.
         let share = 1.0 / having.len().max(1) as f64;
         for chunk in having {
             *promise.entry(chunk).or_default() += share;
         }
     }
-    if promise.is_empty() || candidates == 0 {
-        return Ok(Vec::new());
-    }
     let mut order: Vec<(ChunkId, f64)> = promise.into_iter().collect();
     order.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
     order.truncate(candidates);
+    let mut chosen: Vec<ChunkId> = order.into_iter().map(|(chunk, _)| chunk).collect();
+    if let Some(embedding) = embedding {
+        let alike = like(catalogue, texts, embedding).into_iter();
+        let more: Vec<ChunkId> = alike.filter(|chunk| !chosen.contains(chunk)).collect();
+        chosen.extend(more);
+    }
+    if chosen.is_empty() {
+        return Vec::new();
+    }
     let automaton = SuffixAutomaton::new(prompt);
     let mut found = Vec::new();
-    for (chunk, _) in order {
-        let stored = rows::tokens(index, chunk)?;
-        found.extend(
-            automaton
-                .runs(&stored, MIN_RUN_TOKENS)
-                .into_iter()
-                .map(|run| ChunkRun {
-                    chunk,
-                    in_chunk: run.second,
-                    in_prompt: run.first,
-                }),
-        );
+    for chunk in chosen {
+        let runs = automaton.runs(catalogue.tokens(chunk), MIN_RUN_TOKENS);
+        found.extend(runs.into_iter().map(|run| ChunkRun {
+            chunk,
+            in_chunk: run.second,
+            in_prompt: run.first,
+        }));
     }
     found.sort_by_key(|run| {
         (
@@ -319,5 +275,19 @@ pub(super) fn runs(
             run.chunk,
         )
     });
-    Ok(found)
+    found
+}
+
+/// The chunks whose embedding is most like this one, the most alike first.
+fn like(catalogue: &Catalogue, texts: &Texts, embedding: &Embedding) -> Vec<ChunkId> {
+    let mut alike: Vec<(i32, ChunkId)> = texts
+        .with_embedding()
+        .filter_map(|id| {
+            let likeness = catalogue.get(id)?.embedding.as_ref()?.likeness(embedding);
+            (likeness > 0).then_some((likeness, id))
+        })
+        .collect();
+    alike.sort_unstable_by(|a, b| b.cmp(a));
+    alike.truncate(CHUNKS_BY_EMBEDDING);
+    alike.into_iter().map(|(_, id)| id).collect()
 }

@@ -25,10 +25,11 @@
 //!     tokens: &tokens,
 //!     owner: &chat,
 //!     ratio: 1.0,
+//!     embedding: None,
 //! };
 //! store.put(&chunk, vec![Shard::whole("layers.0-7", b"keys and values")])?;
 //!
-//! let found = store.longest_prefix(namespace, ChainHash::START, &[9, 8, 7, 1])?;
+//! let found = store.longest_prefix(namespace, ChainHash::START, &[9, 8, 7, 1]);
 //! assert_eq!(found.tokens, 3); // exact KV, for as far as the texts are the same
 //! let mut chunk = store.load(found.chunks[0].chunk)?;
 //! assert_eq!(chunk.read_all()?, [b"keys and values"]);
@@ -96,6 +97,8 @@
 //! deleted before files. Opening removes files without rows and rows without files. After a loss of power the last
 //! rows may be missing; their files are removed then.
 
+mod batch;
+mod catalogue;
 mod chunk_store;
 mod erasing;
 mod error;
@@ -115,7 +118,8 @@ mod suffix;
 #[cfg(test)]
 mod tests;
 
-pub use chunk_store::{ChunkStore, Put};
+pub use batch::{Announced, Batch, Committed};
+pub use chunk_store::{ChunkFacts, ChunkStore, Put};
 pub use erasing::Erased;
 pub use error::StoreError;
 pub use inventory::{ChunkSummary, ListOrder, OwnerSummary, Stats, Verified};

@@ -8,8 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Settings of a [`ChunkStore`](super::ChunkStore).
 #[derive(Debug, Clone)]
 pub struct StoreOptions {
-    /// The most bytes that chunk files may have together; the index, about 3 KB a chunk, comes on top. Default: 8 GiB.
+    /// The most bytes that chunks may have together; the index, about 2 KB a chunk, comes on top. Default: 8 GiB.
     pub budget_bytes: u64,
+    /// Chunks of at most so many bytes stand in the index and get no file of their own: a file costs more than they
+    /// are worth. Default: 96 KiB.
+    pub small_bytes: u64,
     /// The time after which a use of a chunk weighs half. Default: one day.
     pub half_life: Duration,
     /// What computing a chunk again costs: decides, with its uses, which are evicted first.
@@ -26,6 +29,7 @@ impl Default for StoreOptions {
     fn default() -> StoreOptions {
         StoreOptions {
             budget_bytes: 8 << 30,
+            small_bytes: 96 << 10,
             half_life: Duration::from_secs(24 * 3_600),
             costs: Costs::default(),
             run_candidates: 64,

@@ -6,23 +6,29 @@ use super::file;
 use super::record::ChunkRecord;
 use std::fs::File;
 
+/// Where a chunk's tensors are.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// In a file, from a place on.
+    File(File, u64),
+    /// In the index.
+    Index(Vec<u8>),
+}
+
 /// An open chunk. It can be read to its end even when it is evicted meanwhile.
 #[derive(Debug)]
 pub struct ChunkReader {
     store: ChunkStore,
     record: ChunkRecord,
-    file: File,
-    /// Where the first tensor begins in the file.
-    tensors_at: u64,
+    source: Source,
 }
 
 impl ChunkReader {
-    pub(super) fn new(store: ChunkStore, record: ChunkRecord, file: File, tensors_at: u64) -> ChunkReader {
+    pub(super) fn new(store: ChunkStore, record: ChunkRecord, source: Source) -> ChunkReader {
         ChunkReader {
             store,
             record,
-            file,
-            tensors_at,
+            source,
         }
     }
 
@@ -52,8 +58,11 @@ impl ChunkReader {
             .take(shard)
             .map(|shard| shard.bytes)
             .sum();
-        file::read(&mut self.file, self.tensors_at + before, wanted, bytes)
-            .map_err(|fault| self.store.0.fault(self.record.id, fault))
+        let read = match &mut self.source {
+            Source::File(file, tensors_at) => file::read(file, *tensors_at + before, wanted, bytes),
+            Source::Index(tensors) => file::copy(tensors, before, wanted, bytes),
+        };
+        read.map_err(|fault| self.store.0.fault(self.record.id, fault))
     }
 
     /// The bytes of all shards, in order.

@@ -19,6 +19,11 @@ pub const MAX_NAME_BYTES: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChunkId(pub(super) i64);
 
+impl ChunkId {
+    pub(super) const LEAST: ChunkId = ChunkId(i64::MIN);
+    pub(super) const MOST: ChunkId = ChunkId(i64::MAX);
+}
+
 impl fmt::Display for ChunkId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:016x}", self.0)
@@ -172,6 +177,9 @@ pub struct NewChunk<'a> {
     /// The recompute ratio it was made under, from 0 to 1: 1 when all tokens were computed in their context, so that
     /// its KV is exact.
     pub ratio: f32,
+    /// What retrieval knows of the text already, where it knows anything: chunks with a similar one are looked at
+    /// when runs of tokens are looked for ([`ChunkStore::runs`](super::ChunkStore::runs)).
+    pub embedding: Option<&'a [f32]>,
 }
 
 /// The bytes of one shard of layers, to be written from where they are.
@@ -235,7 +243,7 @@ pub struct ChunkRecord {
     pub ratio: f32,
     /// When it was stored: milliseconds since 1970, by the clock of that time.
     pub made_ms: i64,
-    /// Bytes of its file, header and all.
+    /// Bytes of its file, header and all; of one that the index holds, of its tensors.
     pub bytes: u64,
     /// Its tensors, in order.
     pub shards: Vec<ShardRecord>,
@@ -243,6 +251,40 @@ pub struct ChunkRecord {
     pub pinned: bool,
     /// How much it was used lately.
     pub uses: UseRecord,
+}
+
+/// Dimensions that are kept of a dense embedding. Models are trained so that the first ones say most.
+const EMBEDDING_DIMENSIONS: usize = 64;
+
+/// The direction of a text's dense embedding in its first dimensions, in steps of 1/127.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Embedding(Box<[i8]>);
+
+impl Embedding {
+    /// Nothing for a vector without a direction.
+    pub(super) fn new(vector: &[f32]) -> Option<Embedding> {
+        let kept = &vector[..vector.len().min(EMBEDDING_DIMENSIONS)];
+        let length = kept.iter().map(|value| value * value).sum::<f32>().sqrt();
+        let step = |value: &f32| (value / length * 127.0).round() as i8;
+        (length.is_normal()).then(|| Embedding(kept.iter().map(step).collect()))
+    }
+
+    /// The cosine of the angle between two, in units of 127 * 127; 0 for those of different models.
+    pub(super) fn likeness(&self, other: &Embedding) -> i32 {
+        if self.0.len() != other.0.len() {
+            return 0;
+        }
+        let products = self.0.iter().zip(&other.0);
+        products.map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        self.0.iter().map(|value| value.cast_unsigned()).collect()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Embedding {
+        Embedding(bytes.iter().map(|byte| byte.cast_signed()).collect())
+    }
 }
 
 /// A digest in hexadecimal.
@@ -255,9 +297,12 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     text
 }
 
+fn invalid(what: String) -> Result<(), StoreError> {
+    Err(StoreError::Invalid(what))
+}
+
 /// Turns down a chunk that the format has no room for.
-pub(super) fn check(chunk: &NewChunk<'_>, shards: &[Shard<'_>]) -> Result<(), StoreError> {
-    let invalid = |what: String| Err(StoreError::Invalid(what));
+pub(super) fn check(chunk: &NewChunk<'_>) -> Result<(), StoreError> {
     let count = chunk.tokens.len();
     if count == 0 || count > CHUNK_TOKENS {
         return invalid(format!("it has {count} tokens, allowed are 1 to {CHUNK_TOKENS}"));
@@ -268,6 +313,12 @@ pub(super) fn check(chunk: &NewChunk<'_>, shards: &[Shard<'_>]) -> Result<(), St
             chunk.ratio
         ));
     }
+    Ok(())
+}
+
+/// Turns down shards that the format has no room for. Gives their bytes together.
+pub(super) fn check_shards(shards: &[Shard<'_>]) -> Result<u64, StoreError> {
+    let invalid = |what: String| Err(StoreError::Invalid(what));
     if shards.is_empty() || shards.len() > MAX_SHARDS {
         return invalid(format!(
             "it has {} shards, allowed are 1 to {MAX_SHARDS}",
@@ -295,8 +346,8 @@ pub(super) fn check(chunk: &NewChunk<'_>, shards: &[Shard<'_>]) -> Result<(), St
     let total = shards
         .iter()
         .try_fold(0_u64, |sum, shard| sum.checked_add(shard.bytes));
-    if total.is_none_or(|bytes| bytes > 1 << 48) {
-        return invalid("its shards have more than 2^48 bytes".to_owned());
+    match total.filter(|bytes| *bytes <= 1 << 48) {
+        Some(bytes) => Ok(bytes),
+        None => invalid("its shards have more than 2^48 bytes".to_owned()),
     }
-    Ok(())
 }

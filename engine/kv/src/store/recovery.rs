@@ -32,12 +32,18 @@ impl Recovery {
     }
 }
 
+/// What was found, and the chunks that the index forgot.
+pub(super) struct Reconciled {
+    pub(super) found: Recovery,
+    pub(super) removed: HashSet<ChunkId>,
+}
+
 /// Removes what has no counterpart. Files with names that the store never gives are left alone.
 pub(super) fn reconcile(
     index: &mut Connection,
     state: IndexState,
     files: &Path,
-) -> Result<Recovery, StoreError> {
+) -> Result<Reconciled, StoreError> {
     const ACTION: &str = "comparing it with the files";
     let mut recovery = Recovery {
         index: state,
@@ -45,11 +51,15 @@ pub(super) fn reconcile(
         rows_without_files: 0,
         unfinished_files: 0,
     };
-    let mut without_file: HashSet<ChunkId> =
-        rows::all(index, "SELECT id FROM chunk", [], |row| row.get(0).map(ChunkId))
-            .during(ACTION)?
-            .into_iter()
-            .collect();
+    let mut without_file: HashSet<ChunkId> = rows::all(
+        index,
+        "SELECT id FROM chunk WHERE NOT EXISTS (SELECT 1 FROM small WHERE small.chunk = chunk.id)",
+        [],
+        |row| row.get(0).map(ChunkId),
+    )
+    .during(ACTION)?
+    .into_iter()
+    .collect();
     for entry in fs::read_dir(files).map_err(StoreError::file("read", files))? {
         let path = entry.map_err(StoreError::file("read", files))?.path();
         let removed = match file::kind(&path) {
@@ -84,5 +94,8 @@ pub(super) fn reconcile(
             "the chunk store was put in order"
         );
     }
-    Ok(recovery)
+    Ok(Reconciled {
+        found: recovery,
+        removed: without_file,
+    })
 }

@@ -1,17 +1,14 @@
 //! Rows of the index: adding, reading, changing and deleting them. What belongs together is the caller's transaction;
 //! every statement is prepared once.
 
+use super::catalogue::Entry;
 use super::error::{During, StoreError};
-use super::grams::fingerprints;
-use super::policy::{Candidate, UseRecord};
+use super::policy::UseRecord;
 use super::record::{
-    ChainHash, ChunkId, ChunkRecord, Namespace, NewChunk, Owner, ShardRecord, content_hash, decode_tokens,
+    ChainHash, ChunkId, ChunkRecord, Embedding, Namespace, Owner, ShardRecord, content_hash, decode_tokens,
     encode_tokens,
 };
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-
-/// The row of a namespace.
-pub(super) type Space = i64;
 
 /// All rows of a question.
 pub(super) fn all<T>(
@@ -38,88 +35,60 @@ pub(super) fn change(index: &Connection, sql: &str, values: impl Params) -> rusq
     index.prepare_cached(sql)?.execute(values)
 }
 
-/// The row of a namespace that holds chunks.
-pub(super) fn space(index: &Connection, namespace: Namespace) -> rusqlite::Result<Option<Space>> {
-    first(
-        index,
-        "SELECT id FROM space WHERE digest = ?1",
-        [namespace.0],
-        |row| row.get(0),
-    )
-}
-
-/// The chunk with exactly this context and these tokens.
-pub(super) fn same_chain(index: &Connection, chunk: &NewChunk<'_>) -> rusqlite::Result<Option<ChunkId>> {
-    let Some(space) = space(index, chunk.namespace)? else {
-        return Ok(None);
-    };
-    first(
-        index,
-        "SELECT chunk FROM tree WHERE space = ?1 AND parent = ?2 AND tokens = ?3",
-        params![space, chunk.parent.0, encode_tokens(chunk.tokens)],
-        |row| row.get(0).map(ChunkId),
-    )
-}
-
-/// What a new row holds besides what the caller gave.
+/// What a new row holds besides what stands in the catalogue.
 pub(super) struct Written<'a> {
     pub(super) id: ChunkId,
     pub(super) bytes: u64,
     pub(super) shards: &'a [ShardRecord],
+    /// The tensors of a chunk that gets no file.
+    pub(super) small: Option<&'a [u8]>,
+    pub(super) owners: &'a [Owner],
     pub(super) now_ms: i64,
 }
 
 /// Adds all rows of a chunk. The chain must be new.
-pub(super) fn insert(
-    index: &Connection,
-    chunk: &NewChunk<'_>,
-    written: &Written<'_>,
-) -> rusqlite::Result<()> {
+pub(super) fn insert(index: &Connection, entry: &Entry, written: &Written<'_>) -> rusqlite::Result<()> {
     change(
         index,
         "INSERT OR IGNORE INTO space (digest) VALUES (?1)",
-        [chunk.namespace.0],
+        [entry.namespace.0],
     )?;
-    let space: Space = index
+    let space: i64 = index
         .prepare_cached("SELECT id FROM space WHERE digest = ?1")?
-        .query_row([chunk.namespace.0], |row| row.get(0))?;
+        .query_row([entry.namespace.0], |row| row.get(0))?;
     let id = written.id.0;
-    let tokens = encode_tokens(chunk.tokens);
-    let uses = UseRecord::first(written.now_ms);
     change(
         index,
-        "INSERT INTO chunk (id, space, parent, chain, content, base, count, ratio, made_ms, bytes, pinned, weight, used_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0, ?11, ?12)",
+        "INSERT INTO chunk (id, space, parent, chain, base, count, ratio, made_ms, bytes, pinned, weight, used_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?10, ?11)",
         params![
             id,
             space,
-            chunk.parent.0,
-            chunk.parent.then(chunk.tokens).0,
-            content_hash(chunk.tokens) as i64,
-            chunk.base,
-            chunk.tokens.len() as i64,
-            chunk.ratio,
+            entry.parent.0,
+            entry.chain.0,
+            entry.base,
+            entry.tokens.len() as i64,
+            entry.ratio,
             written.now_ms,
             written.bytes as i64,
-            uses.weight,
-            uses.at_ms,
+            entry.uses.weight,
+            entry.uses.at_ms,
         ],
     )?;
     change(
         index,
-        "INSERT INTO text (chunk, tokens) VALUES (?1, ?2)",
-        params![id, tokens],
+        "INSERT INTO text (chunk, tokens, embedding) VALUES (?1, ?2, ?3)",
+        params![
+            id,
+            encode_tokens(&entry.tokens),
+            entry.embedding.as_ref().map(Embedding::encode)
+        ],
     )?;
-    change(
-        index,
-        "INSERT INTO tree (space, parent, tokens, chunk) VALUES (?1, ?2, ?3, ?4)",
-        params![space, chunk.parent.0, tokens, id],
-    )?;
-    for gram in fingerprints(chunk.tokens) {
+    if let Some(tensors) = written.small {
         change(
             index,
-            "INSERT INTO gram (space, hash, chunk) VALUES (?1, ?2, ?3)",
-            params![space, gram, id],
+            "INSERT INTO small (chunk, tensors) VALUES (?1, ?2)",
+            params![id, tensors],
         )?;
     }
     for (place, shard) in written.shards.iter().enumerate() {
@@ -135,10 +104,13 @@ pub(super) fn insert(
             ],
         )?;
     }
-    add_owner(index, written.id, chunk.owner)
+    for owner in written.owners {
+        add_owner(index, written.id, owner)?;
+    }
+    Ok(())
 }
 
-/// Makes `owner` one of the chunk's owners.
+/// Makes `owner` one of the chunk's owners, if there is such a chunk.
 pub(super) fn add_owner(index: &Connection, chunk: ChunkId, owner: &Owner) -> rusqlite::Result<()> {
     change(
         index,
@@ -147,7 +119,8 @@ pub(super) fn add_owner(index: &Connection, chunk: ChunkId, owner: &Owner) -> ru
     )?;
     change(
         index,
-        "INSERT OR IGNORE INTO holding (owner, chunk) SELECT id, ?3 FROM owner WHERE kind = ?1 AND name = ?2",
+        "INSERT OR IGNORE INTO holding (owner, chunk) SELECT id, ?3 FROM owner
+         WHERE kind = ?1 AND name = ?2 AND EXISTS (SELECT 1 FROM chunk WHERE chunk.id = ?3)",
         params![owner.kind(), owner.name(), chunk.0],
     )?;
     Ok(())
@@ -158,44 +131,16 @@ pub(super) fn add_owner(index: &Connection, chunk: ChunkId, owner: &Owner) -> ru
 pub(super) fn delete(index: &Connection, chunk: ChunkId) -> Result<Option<u64>, StoreError> {
     const ACTION: &str = "deleting a chunk";
     let id = chunk.0;
-    let row = first(
-        index,
-        "SELECT space, parent, bytes FROM chunk WHERE id = ?1",
-        [id],
-        |row| {
-            Ok((
-                row.get::<_, Space>(0)?,
-                row.get::<_, [u8; 32]>(1)?,
-                row.get::<_, i64>(2)?,
-            ))
-        },
-    )
-    .during(ACTION)?;
-    let Some((space, parent, bytes)) = row else {
+    let Some(bytes) = first(index, "SELECT bytes FROM chunk WHERE id = ?1", [id], |row| {
+        row.get::<_, i64>(0)
+    })
+    .during(ACTION)?
+    else {
         return Ok(None);
     };
-    let stored: Option<Vec<u8>> = first(index, "SELECT tokens FROM text WHERE chunk = ?1", [id], |row| {
-        row.get(0)
-    })
-    .during(ACTION)?;
-    if let Some(stored) = stored {
-        change(
-            index,
-            "DELETE FROM tree WHERE space = ?1 AND parent = ?2 AND tokens = ?3",
-            params![space, parent, stored],
-        )
-        .during(ACTION)?;
-        for gram in fingerprints(&decode_tokens(&stored)?) {
-            change(
-                index,
-                "DELETE FROM gram WHERE space = ?1 AND hash = ?2 AND chunk = ?3",
-                params![space, gram, id],
-            )
-            .during(ACTION)?;
-        }
-    }
     for statement in [
         "DELETE FROM text WHERE chunk = ?1",
+        "DELETE FROM small WHERE chunk = ?1",
         "DELETE FROM shard WHERE chunk = ?1",
         "DELETE FROM holding WHERE chunk = ?1",
         "DELETE FROM chunk WHERE id = ?1",
@@ -263,7 +208,7 @@ pub(super) fn record(index: &Connection, chunk: ChunkId) -> Result<ChunkRecord, 
     .during(ACTION)?;
     let record = first(
         index,
-        "SELECT digest, parent, chain, content, base, ratio, made_ms, bytes, pinned, weight, used_ms
+        "SELECT digest, parent, chain, base, ratio, made_ms, bytes, pinned, weight, used_ms
          FROM chunk JOIN space ON space.id = chunk.space WHERE chunk.id = ?1",
         [chunk.0],
         |row| {
@@ -272,59 +217,80 @@ pub(super) fn record(index: &Connection, chunk: ChunkId) -> Result<ChunkRecord, 
                 namespace: Namespace(row.get(0)?),
                 parent: ChainHash(row.get(1)?),
                 chain: ChainHash(row.get(2)?),
-                content: row.get::<_, i64>(3)? as u64,
-                base: row.get(4)?,
+                content: 0,
+                base: row.get(3)?,
                 tokens: Vec::new(),
                 owners: Vec::new(),
-                ratio: row.get(5)?,
-                made_ms: row.get(6)?,
-                bytes: row.get::<_, i64>(7)?.max(0) as u64,
+                ratio: row.get(4)?,
+                made_ms: row.get(5)?,
+                bytes: row.get::<_, i64>(6)?.max(0) as u64,
                 shards,
-                pinned: row.get(8)?,
+                pinned: row.get(7)?,
                 uses: UseRecord {
-                    weight: row.get(9)?,
-                    at_ms: row.get(10)?,
+                    weight: row.get(8)?,
+                    at_ms: row.get(9)?,
                 },
             })
         },
     )
     .during(ACTION)?
     .ok_or(StoreError::NoSuchChunk(chunk))?;
+    let tokens = tokens(index, chunk)?;
     Ok(ChunkRecord {
-        tokens: tokens(index, chunk)?,
+        content: content_hash(&tokens),
+        tokens,
         owners: owners(index, chunk)?,
         ..record
     })
 }
 
-/// A place in the tree.
-pub(super) type Node = (Space, [u8; 32]);
-
-/// A chunk with its use record, as eviction wants it: the weight is still to be decayed.
-pub(super) type Ranked = (ChunkId, UseRecord, Candidate<Node>);
-
-/// All chunks, with use records as stored.
-pub(super) fn candidates(index: &Connection) -> Result<Vec<Ranked>, StoreError> {
-    all(
+/// The tensors of a chunk that has no file; nothing of one that has.
+pub(super) fn small(index: &Connection, chunk: ChunkId) -> Result<Option<Vec<u8>>, StoreError> {
+    first(
         index,
-        "SELECT id, space, parent, chain, count, bytes, pinned, weight, used_ms FROM chunk ORDER BY id",
+        "SELECT tensors FROM small WHERE chunk = ?1",
+        [chunk.0],
+        |row| row.get(0),
+    )
+    .during("reading a chunk")
+}
+
+/// All chunks, for the catalogue.
+pub(super) fn entries(index: &Connection) -> Result<Vec<(ChunkId, Entry)>, StoreError> {
+    let rows = all(
+        index,
+        "SELECT chunk.id, digest, parent, chain, base, ratio, bytes, pinned, weight, used_ms, tokens, embedding
+         FROM chunk JOIN space ON space.id = chunk.space JOIN text ON text.chunk = chunk.id ORDER BY chunk.id",
         [],
         |row| {
-            let space = row.get(1)?;
+            let tokens = decode_tokens(row.get_ref(10)?.as_blob()?);
+            let embedding = row.get_ref(11)?.as_blob_or_null()?;
+            let embedding = embedding.map(Embedding::decode);
+            let chunk = ChunkId(row.get(0)?);
+            let (namespace, parent, chain) = (row.get(1)?, row.get(2)?, row.get(3)?);
+            let (base, ratio, bytes) = (row.get(4)?, row.get(5)?, row.get::<_, i64>(6)?);
+            let pinned = row.get(7)?;
             let uses = UseRecord {
-                weight: row.get(7)?,
-                at_ms: row.get(8)?,
+                weight: row.get(8)?,
+                at_ms: row.get(9)?,
             };
-            let candidate = Candidate {
-                parent: (space, row.get(2)?),
-                node: (space, row.get(3)?),
-                tokens: row.get::<_, u32>(4)? as usize,
-                bytes: row.get::<_, i64>(5)?.max(0) as u64,
-                weight: uses.weight,
-                pinned: row.get(6)?,
-            };
-            Ok((ChunkId(row.get(0)?), uses, candidate))
+            Ok(tokens.map(|tokens| {
+                let entry = Entry {
+                    namespace: Namespace(namespace),
+                    parent: ChainHash(parent),
+                    chain: ChainHash(chain),
+                    base,
+                    tokens: tokens.into(),
+                    embedding,
+                    ratio,
+                    bytes: bytes.max(0) as u64,
+                    pinned,
+                    uses,
+                    pending: None,
+                };
+                (chunk, entry)
+            }))
         },
-    )
-    .during("reading all chunks")
+    );
+    rows.during("reading all chunks")?.into_iter().collect()
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 /// The version of the tables, of the files and of how hashes are made. Another one is not read: KV can be computed
 /// again.
-pub(super) const VERSION: i32 = 1;
+pub(super) const VERSION: i32 = 2;
 /// "RKVS": marks the database as the index of a store.
 const APPLICATION: i32 = 0x524b_5653;
 
-/// Pages of 8 KiB: 256 tokens and their key in the tree then fit a cell of a page, so that a step down the tree reads no
-/// overflow pages.
+/// Pages of 8 KiB: the tokens of a full chunk fit a cell of a page. What is left out when power fails are the last
+/// transactions (synchronous = NORMAL); the database stays whole.
 const SETTINGS: &str = "
     PRAGMA page_size = 8192;
     PRAGMA journal_mode = WAL;
@@ -35,7 +35,6 @@ const TABLES: &str = "
         space INTEGER NOT NULL,
         parent BLOB NOT NULL,
         chain BLOB NOT NULL,
-        content INTEGER NOT NULL,
         base INTEGER NOT NULL,
         count INTEGER NOT NULL,
         ratio REAL NOT NULL,
@@ -45,24 +44,15 @@ const TABLES: &str = "
         weight REAL NOT NULL,
         used_ms INTEGER NOT NULL
     ) STRICT;
-    CREATE INDEX chunk_content ON chunk (space, content);
     CREATE TABLE text (
         chunk INTEGER PRIMARY KEY,
-        tokens BLOB NOT NULL
-    ) STRICT;
-    CREATE TABLE tree (
-        space INTEGER NOT NULL,
-        parent BLOB NOT NULL,
         tokens BLOB NOT NULL,
-        chunk INTEGER NOT NULL,
-        PRIMARY KEY (space, parent, tokens)
-    ) STRICT, WITHOUT ROWID;
-    CREATE TABLE gram (
-        space INTEGER NOT NULL,
-        hash INTEGER NOT NULL,
-        chunk INTEGER NOT NULL,
-        PRIMARY KEY (space, hash, chunk)
-    ) STRICT, WITHOUT ROWID;
+        embedding BLOB
+    ) STRICT;
+    CREATE TABLE small (
+        chunk INTEGER PRIMARY KEY,
+        tensors BLOB NOT NULL
+    ) STRICT;
     CREATE TABLE shard (
         chunk INTEGER NOT NULL,
         place INTEGER NOT NULL,
@@ -84,9 +74,7 @@ const TABLES: &str = "
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX holding_chunk ON holding (chunk);
 ";
-const TABLE_NAMES: [&str; 8] = [
-    "space", "chunk", "text", "tree", "gram", "shard", "owner", "holding",
-];
+const TABLE_NAMES: [&str; 7] = ["space", "chunk", "text", "small", "shard", "owner", "holding"];
 
 /// What was found when the index was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,23 +106,39 @@ impl From<rusqlite::Error> for Obstacle {
     }
 }
 
-/// Opens the index at `path`, or makes an empty one when there is none or it is of no use.
-pub(super) fn open(
+/// Opens the index at `path`, or makes an empty one when there is none or it is of no use: also when `read`, which
+/// takes in all that the index says, finds there what this program never writes.
+pub(super) fn open<T>(
     path: &Path,
     folder: &Path,
     busy: Duration,
-) -> Result<(Connection, IndexState), StoreError> {
-    let (reason, created) = match connect(path, busy) {
-        Ok((index, true)) => return Ok((index, IndexState::Created)),
-        Ok((index, false)) => return Ok((index, IndexState::Found)),
+    read: impl Fn(&mut Connection) -> Result<T, StoreError>,
+) -> Result<(Connection, IndexState, T), StoreError> {
+    let opened = || {
+        let (mut index, created) = connect(path, busy)?;
+        match read(&mut index) {
+            Ok(content) => Ok(Ok((index, created, content))),
+            Err(StoreError::IndexDamaged { what }) => Err(Obstacle::Unusable(what)),
+            Err(error) => Ok(Err(error)),
+        }
+    };
+    let (reason, created) = match opened() {
+        Ok(opened) => {
+            let (index, created, content) = opened?;
+            let state = match created {
+                true => IndexState::Created,
+                false => IndexState::Found,
+            };
+            return Ok((index, state, content));
+        }
         Err(Obstacle::Unusable(reason)) => {
             remove(path)?;
-            (reason, connect(path, busy))
+            (reason, opened())
         }
         Err(obstacle) => (String::new(), Err(obstacle)),
     };
     match created {
-        Ok((index, _)) => Ok((index, IndexState::Rebuilt { reason })),
+        Ok(opened) => opened.map(|(index, _, content)| (index, IndexState::Rebuilt { reason }, content)),
         Err(Obstacle::Failed(error)) if is_lock(&error) => Err(StoreError::InUse {
             folder: folder.to_owned(),
         }),

@@ -13,7 +13,7 @@ fn small_store(folder: &TempDir, chunks: u64) -> (ChunkStore, Arc<AtomicI64>) {
     let options = StoreOptions {
         budget_bytes: chunks * 1_350,
         clock: Clock::new(move || clock.load(Ordering::Relaxed)),
-        ..StoreOptions::default()
+        ..with_files()
     };
     (open_with(folder, options).0, now)
 }
@@ -26,7 +26,7 @@ fn the_budget_evicts_what_is_worth_least() {
         now.fetch_add(DAY_MS, Ordering::Relaxed);
         put(&store, &[token; 8], "a")
     });
-    store.record_use(&[used, ChunkId(999)]).unwrap();
+    store.record_use(&[used, ChunkId(999)]);
     assert_eq!(store.record(used).unwrap().uses.weight, 1.5);
     let list = store.list(Some(&owner("a")), ListOrder::Score).unwrap();
     assert_eq!(
@@ -79,11 +79,13 @@ fn a_clock_that_jumps_back_keeps_weights_and_lets_them_decay_again() {
     let clock = Arc::clone(&now);
     let options = StoreOptions {
         clock: Clock::new(move || clock.load(Ordering::Relaxed)),
-        ..StoreOptions::default()
+        ..with_files()
     };
     let store = open_with(&folder, options).0;
     now.fetch_add(DAY_MS, Ordering::Relaxed);
     assert_eq!(store.list(None, ListOrder::Size).unwrap()[0].weight, 0.5);
-    store.record_use(&[id]).unwrap();
+    store.record_use(&[id]);
     assert_eq!(store.record(id).unwrap().uses.weight, 1.5);
+    drop(store);
+    assert_eq!(open(&folder).record(id).unwrap().uses.weight, 1.5);
 }

@@ -1,12 +1,11 @@
 //! What is found of a prompt, held against trying every chunk.
 
 use super::*;
+use crate::store::catalogue::{Catalogue, Entry};
 use crate::store::matching::{longest_prefix, runs, with_content};
-use crate::store::rows::{self, Written};
+use crate::store::policy::UseRecord;
 use proptest::prelude::*;
-use rusqlite::Connection;
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 #[test]
 fn a_prompt_matches_the_longest_chain_and_may_end_inside_a_chunk() {
@@ -22,7 +21,7 @@ fn a_prompt_matches_the_longest_chain_and_may_end_inside_a_chunk() {
     let second = put_below(&store, after(256), &text[256..512], "a");
     put_below(&store, after(256), &noise(2, 256), "a");
     let prompt = [&text[..400], &noise(3, 50)].concat();
-    let found = store.longest_prefix(SPACE, ChainHash::START, &prompt).unwrap();
+    let found = store.longest_prefix(SPACE, ChainHash::START, &prompt);
     assert_eq!(found.tokens, 400);
     let chunks: Vec<_> = found
         .chunks
@@ -31,16 +30,8 @@ fn a_prompt_matches_the_longest_chain_and_may_end_inside_a_chunk() {
         .collect();
     assert_eq!(chunks, [(first, 256), (second, 144)]);
     // From the middle on, and in another namespace.
-    assert_eq!(
-        store
-            .longest_prefix(SPACE, after(256), &text[256..])
-            .unwrap()
-            .tokens,
-        256
-    );
-    let other = store
-        .longest_prefix(Namespace([8; 32]), ChainHash::START, &prompt)
-        .unwrap();
+    assert_eq!(store.longest_prefix(SPACE, after(256), &text[256..]).tokens, 256);
+    let other = store.longest_prefix(Namespace([8; 32]), ChainHash::START, &prompt);
     assert_eq!(other, PrefixMatch::default());
 }
 
@@ -59,42 +50,48 @@ fn a_chunk_whose_parent_is_gone_is_found_by_content_and_again_below_a_new_parent
     assert_eq!(
         store
             .longest_prefix(SPACE, ChainHash::START, &[1, 2, 3, 4])
-            .unwrap()
             .tokens,
         0
     );
-    assert_eq!(store.with_content(SPACE, &[3, 4]).unwrap(), [child]);
+    assert_eq!(store.with_content(SPACE, &[3, 4]), [child]);
     put(&store, &[1, 2], "parent");
     assert_eq!(
         store
             .longest_prefix(SPACE, ChainHash::START, &[1, 2, 3, 4])
-            .unwrap()
             .tokens,
         4
     );
 }
 
-/// An index without files.
-fn bare_index(chunks: &[(ChainHash, Vec<u32>)]) -> (Connection, Vec<ChunkId>) {
-    let memory = Path::new(":memory:");
-    let (index, _) = schema::open(memory, memory, Duration::ZERO).unwrap();
-    let someone = owner("a");
+/// A catalogue without an index.
+fn bare_catalogue(chunks: &[(ChainHash, Vec<u32>)]) -> (Catalogue, Vec<ChunkId>) {
+    let mut catalogue = Catalogue::default();
     let mut ids = Vec::new();
     for (parent, tokens) in chunks {
-        let new = chunk(*parent, tokens, &someone);
-        let id = ChunkId(ids.len() as i64 + 1);
-        ids.push(rows::same_chain(&index, &new).unwrap().unwrap_or_else(|| {
-            let written = Written {
-                id,
-                bytes: 1,
-                shards: &[],
-                now_ms: 0,
-            };
-            rows::insert(&index, &new, &written).unwrap();
+        let same = catalogue.same_chain(SPACE, *parent, tokens);
+        ids.push(same.unwrap_or_else(|| {
+            let id = catalogue.number();
+            catalogue.insert(id, entry(*parent, tokens));
             id
         }));
     }
-    (index, ids)
+    (catalogue, ids)
+}
+
+fn entry(parent: ChainHash, tokens: &[u32]) -> Entry {
+    Entry {
+        namespace: SPACE,
+        parent,
+        chain: parent.then(tokens),
+        base: 0,
+        tokens: tokens.into(),
+        embedding: None,
+        ratio: 1.0,
+        bytes: 1,
+        pinned: false,
+        uses: UseRecord::first(0),
+        pending: None,
+    }
 }
 
 /// The longest match by trying every chunk, with its chunks counted.
@@ -128,19 +125,19 @@ proptest! {
             chains.push(parent.then(&tokens));
             chunks.push((parent, tokens));
         }
-        let (index, ids) = bare_index(&chunks);
+        let (catalogue, ids) = bare_catalogue(&chunks);
         for prompt in prompts {
-            let found = longest_prefix(&index, 1, ChainHash::START, &prompt).unwrap();
+            let found = longest_prefix(&catalogue, SPACE, ChainHash::START, &prompt);
             prop_assert_eq!((found.tokens, found.chunks.len()), plain_prefix(&chunks, ChainHash::START, &prompt));
             let mut rest = &prompt[..];
             for matched in &found.chunks {
-                let stored = rows::tokens(&index, matched.chunk).unwrap();
+                let stored = catalogue.tokens(matched.chunk);
                 prop_assert!(rest.starts_with(&stored[..matched.tokens]));
                 rest = &rest[matched.tokens..];
             }
             let same: BTreeSet<_> = ids.iter().zip(&chunks)
                 .filter(|(_, (_, tokens))| *tokens == prompt).map(|(id, _)| *id).collect();
-            prop_assert_eq!(with_content(&index, 1, &prompt).unwrap(), Vec::from_iter(same));
+            prop_assert_eq!(with_content(&catalogue, SPACE, &prompt), Vec::from_iter(same));
         }
     }
 
@@ -152,23 +149,63 @@ proptest! {
         let text = noise(1, 320);
         let chunks: Vec<_> = cuts.iter().map(|&(at, length)| (ChainHash::START, text[at..at + length].to_vec())).collect();
         let prompt: Vec<u32> = pieces.iter().flat_map(|&(at, length)| text[at..at + length].to_vec()).collect();
-        let (index, ids) = bare_index(&chunks);
+        let (catalogue, ids) = bare_catalogue(&chunks);
         let mut wanted: BTreeSet<_> = BTreeSet::new();
         for (id, (_, tokens)) in ids.iter().zip(&chunks) {
             wanted.extend(common_runs(&prompt, tokens, MIN_RUN_TOKENS).into_iter()
                 .map(|run| (*id, run.second.start, run.second.end, run.first.start)));
         }
-        let found: BTreeSet<_> = runs(&index, 1, &prompt, 64).unwrap().into_iter()
+        let found: BTreeSet<_> = runs(&catalogue, SPACE, &prompt, None, 64).into_iter()
             .map(|run| (run.chunk, run.in_chunk.start, run.in_chunk.end, run.in_prompt.start)).collect();
         prop_assert_eq!(found, wanted);
     }
 }
 
 #[test]
-fn equal_hashes_of_other_tokens_are_not_a_match() {
-    let (index, _) = bare_index(&[(ChainHash::START, vec![1, 2, 3])]);
-    index
-        .execute("UPDATE chunk SET content = ?1", [content_hash(&[4, 5, 6]) as i64])
-        .unwrap();
-    assert!(with_content(&index, 1, &[4, 5, 6]).unwrap().is_empty());
+fn a_chunk_is_proposed_by_its_embedding_where_fingerprints_propose_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = StoreOptions {
+        run_candidates: 0,
+        ..with_files()
+    };
+    let store = open_with(&folder, options.clone()).0;
+    let (text, someone) = (noise(1, 120), owner("a"));
+    let meaning: Vec<f32> = (0..300).map(|at| (at as f32).sin()).collect();
+    let new = NewChunk {
+        embedding: Some(&meaning),
+        ..chunk(ChainHash::START, &text, &someone)
+    };
+    let id = store.put(&new, vec![Shard::whole("all", b"kv")]).unwrap().id;
+    put(&store, &noise(2, 120), "a");
+    let prompt = [noise(3, 40), text[20..70].to_vec()].concat();
+    assert!(store.runs(SPACE, &prompt, None).is_empty());
+    let opposite: Vec<f32> = meaning.iter().map(|value| -value).collect();
+    assert!(store.runs(SPACE, &prompt, Some(&opposite)).is_empty());
+    drop(store);
+    let store = open_with(&folder, options).0;
+    let nearly: Vec<f32> = meaning.iter().map(|value| value + 0.1).collect();
+    let runs = store.runs(SPACE, &prompt, Some(&nearly));
+    assert_eq!(runs.len(), 1);
+    assert_eq!((runs[0].chunk, runs[0].in_chunk.clone()), (id, 20..70));
+    assert_eq!(runs[0].in_prompt, 40..90);
+}
+
+#[test]
+fn what_is_removed_from_the_catalogue_is_not_found_again() {
+    let chunks: Vec<_> = (0..20)
+        .map(|at| (ChainHash::START, noise(at % 7, 40 + at as usize)))
+        .collect();
+    let (mut catalogue, ids) = bare_catalogue(&chunks);
+    for (id, (_, tokens)) in ids.iter().zip(&chunks) {
+        assert!(catalogue.remove(*id).is_some() && catalogue.remove(*id).is_none());
+        assert!(!with_content(&catalogue, SPACE, tokens).contains(id));
+        let found = longest_prefix(&catalogue, SPACE, ChainHash::START, tokens);
+        assert!(found.chunks.iter().all(|chunk| chunk.chunk != *id));
+        assert!(
+            runs(&catalogue, SPACE, tokens, None, 64)
+                .iter()
+                .all(|run| run.chunk != *id)
+        );
+    }
+    assert!(catalogue.texts(SPACE).is_none());
 }

@@ -1,5 +1,6 @@
 //! The store's behaviour, with files in a folder of their own and a clock that the test sets.
 
+mod batch;
 mod erasing;
 mod faults;
 mod keeping;
@@ -16,8 +17,16 @@ fn owner(name: &str) -> Owner {
     Owner::new("chat", name).unwrap()
 }
 
+/// Options under which every chunk has a file, however small.
+fn with_files() -> StoreOptions {
+    StoreOptions {
+        small_bytes: 0,
+        ..StoreOptions::default()
+    }
+}
+
 fn open(folder: &TempDir) -> ChunkStore {
-    open_with(folder, StoreOptions::default()).0
+    open_with(folder, with_files()).0
 }
 
 fn open_with(folder: &TempDir, options: StoreOptions) -> (ChunkStore, Recovery) {
@@ -32,6 +41,7 @@ fn chunk<'a>(parent: ChainHash, tokens: &'a [u32], owner: &'a Owner) -> NewChunk
         tokens,
         owner,
         ratio: 1.0,
+        embedding: None,
     }
 }
 
@@ -97,7 +107,7 @@ fn what_was_put_is_loaded_as_it_was() {
         ];
         store.put(&new, shards).unwrap().id
     };
-    let (store, recovery) = open_with(&folder, StoreOptions::default());
+    let (store, recovery) = open_with(&folder, with_files());
     assert!(recovery.is_clean());
     let mut reader = store.load(id).unwrap();
     assert_eq!(reader.read_all().unwrap(), [first, second]);
