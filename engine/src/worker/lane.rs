@@ -2,6 +2,7 @@
 
 use crate::api::{Answer, Event, GenerateOptions, Request, Steps, StopReason, TokenId};
 use crate::lanes::scheduler::RequestId;
+use crate::reuse::keeper::ReadingGuard;
 use crate::reuse::read::Reading;
 use crate::sampling::Sampler;
 use crate::stop::StopWatch;
@@ -32,6 +33,8 @@ pub(super) struct Lane {
     pub next: Option<TokenId>,
     /// Reading a prompt of which some comes from elsewhere: what it computes is not among `tokens` before it is done.
     pub reading: Option<Reading>,
+    /// Keeps the disk free while the prompt is being read.
+    pub reading_guard: Option<ReadingGuard>,
     /// How many of `tokens` were computed with nothing but exact tokens before them.
     pub exact_tokens: usize,
     pub reused_tokens: usize,
@@ -78,6 +81,7 @@ impl Lane {
             tokens,
             next: None,
             reading: None,
+            reading_guard: None,
             exact_tokens: 0,
             reused_tokens,
             moved_tokens: 0,

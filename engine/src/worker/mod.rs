@@ -398,8 +398,8 @@ impl Worker {
     /// Does the next piece of work; returns whether there is more.
     pub fn turn(&mut self) -> bool {
         self.leave_cancelled();
-        if self.guard.poll() && self.guard.pressure(0) != Pressure::None {
-            self.make_room();
+        if self.guard.poll() {
+            self.watch_memory();
         }
         while self.admit() {}
         match self.scheduler.next_turn() {
@@ -411,8 +411,29 @@ impl Worker {
         self.is_busy()
     }
 
-    /// Lets go what can be made again: kept work, free pages, parts of the model that nobody holds.
+    /// Lets go of memory while it is tight: first chunks that the disk has too, and when there are none, what would
+    /// have to be computed again.
+    fn watch_memory(&mut self) {
+        let is_tight = self.guard.pressure(0) != Pressure::None;
+        let freed = match &self.keeper {
+            Some(keeper) if is_tight => keeper.shrink(0),
+            Some(keeper) => {
+                keeper.relax();
+                0
+            }
+            None => 0,
+        };
+        if is_tight && freed == 0 {
+            self.make_room();
+        }
+    }
+
+    /// Lets go what can be had again: chunks that the disk has too, kept work, free pages, parts of the model that nobody
+    /// holds.
     fn make_room(&mut self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.shrink(0);
+        }
         self.kept.clear();
         let pages = self.pool.trim();
         let components = self.leases.sweep(&mut *self.backend);
@@ -499,6 +520,7 @@ impl Worker {
             self.info.context_tokens,
         );
         lane.exact_tokens = exact_tokens;
+        lane.reading_guard = self.keeper.as_ref().map(Keeper::reading);
         self.sequences[slot] = sequence;
         self.lanes[slot] = Some(lane);
         self.bring(slot);
@@ -617,6 +639,7 @@ impl Worker {
         lane.report_prefill();
         self.scheduler.set_prefilled(lane.id, lane.tokens.len());
         if is_last {
+            lane.reading_guard = None;
             let stop = lane.advance(self.backend.logits(), &self.tokenizer, self.info.context_tokens);
             if let Some(stop) = stop {
                 self.finish(slot, stop);

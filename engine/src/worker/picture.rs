@@ -4,6 +4,7 @@ use super::Worker;
 use crate::backend::Component;
 use crate::guard::Pressure;
 use crate::lanes::scheduler::Phase;
+use crate::reuse::keeper::Keeper;
 use crate::snapshot::{
     ComponentState, ComponentView, LaneView, MemoryView, ModelView, OwnerView, PhaseView, PoolView, Snapshot,
     SpeculationView, TotalsView,
@@ -28,6 +29,8 @@ impl Worker {
             lanes: self.lane_views(),
             components: self.component_views(),
             memory: self.memory_view(),
+            tiers: self.keeper.as_ref().map(Keeper::tiers).unwrap_or_default(),
+            prefetch: self.keeper.as_ref().map(Keeper::prefetching).unwrap_or_default(),
             speculation: SpeculationView {
                 method: self.speculation.to_owned(),
                 guessed: self.totals.guessed,

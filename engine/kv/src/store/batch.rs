@@ -251,12 +251,10 @@ impl Batch<'_> {
             let mut catalogue = shared.catalogue_mut();
             for (ready, before) in &rows {
                 state.bytes += ready.bytes;
-                let Some(entry) = catalogue.get_mut(ready.id) else {
+                let Some(owners) = catalogue.write(ready.id, ready.bytes) else {
                     withdrawn.push(ready.id);
                     continue;
                 };
-                entry.bytes = ready.bytes;
-                let owners = entry.pending.take().unwrap_or_default();
                 let known = before.pending.as_deref().unwrap_or_default();
                 let new = owners.into_iter().filter(|owner| !known.contains(owner));
                 shared_meanwhile.extend(new.map(|owner| (ready.id, owner)));

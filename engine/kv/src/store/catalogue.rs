@@ -19,6 +19,8 @@ pub(super) struct Catalogue {
     entries: HashMap<ChunkId, Entry>,
     /// Chunks with uses that the index has not heard of.
     unsaved: HashSet<ChunkId>,
+    /// Chunks on disk, and their bytes.
+    written: (usize, u64),
     /// The number of the next chunk.
     next: i64,
 }
@@ -123,12 +125,36 @@ impl Catalogue {
         if entry.embedding.is_some() {
             texts.with_embedding.insert(id);
         }
+        if entry.pending.is_none() {
+            self.written.0 += 1;
+            self.written.1 += entry.bytes;
+        }
         entries.insert(id, entry);
+    }
+
+    /// Notes that a chunk is on disk, with so many bytes, and gives the owners it was written for; nothing when it is
+    /// gone.
+    pub(super) fn write(&mut self, id: ChunkId, bytes: u64) -> Option<Vec<Owner>> {
+        let entry = self.entries.get_mut(&id)?;
+        let owners = entry.pending.take()?;
+        entry.bytes = bytes;
+        self.written.0 += 1;
+        self.written.1 += bytes;
+        Some(owners)
+    }
+
+    /// Chunks on disk, and their bytes.
+    pub(super) fn written(&self) -> (usize, u64) {
+        self.written
     }
 
     pub(super) fn remove(&mut self, id: ChunkId) -> Option<Entry> {
         let entry = self.entries.remove(&id)?;
         self.unsaved.remove(&id);
+        if entry.pending.is_none() {
+            self.written.0 -= 1;
+            self.written.1 -= entry.bytes;
+        }
         let texts = self.spaces.get_mut(&entry.namespace)?;
         if let Some(siblings) = texts.children.get_mut(&entry.parent) {
             siblings.retain(|sibling| *sibling != id);

@@ -10,7 +10,7 @@ use super::error::{During, StoreError};
 use super::file;
 use super::options::StoreOptions;
 use super::reader::{ChunkReader, Source};
-use super::record::{self, ChunkId, ChunkRecord, NewChunk, Shard};
+use super::record::{self, ChunkId, ChunkRecord, NewChunk, Owner, Shard};
 use super::recovery::{self, Recovery};
 use super::rows;
 use super::schema;
@@ -185,6 +185,19 @@ impl ChunkStore {
         let record = rows::record(&self.0.state().index, id)?;
         let uses = self.0.catalogue().get(id).map_or(record.uses, |entry| entry.uses);
         Ok(ChunkRecord { uses, ..record })
+    }
+
+    /// Chunks on disk and their bytes, as [`ChunkStore::stats`] has them with more. Asks neither the disk nor the index.
+    pub fn written(&self) -> (usize, u64) {
+        self.0.catalogue().written()
+    }
+
+    /// On whose behalf a chunk is stored, in order of name; nobody of one that is gone or not written yet.
+    ///
+    /// # Errors
+    /// [`StoreError::Index`] and [`StoreError::IndexDamaged`].
+    pub fn owners_of(&self, id: ChunkId) -> Result<Vec<Owner>, StoreError> {
+        rows::owners(&self.0.state().index, id)
     }
 
     /// What matching knows of a chunk, on disk or not; nothing when it is gone. Asks neither the disk nor the index.

@@ -109,6 +109,7 @@ mod keeping;
 mod matching;
 mod options;
 pub mod policy;
+mod promising;
 mod reader;
 mod record;
 mod recovery;
@@ -125,6 +126,7 @@ pub use error::StoreError;
 pub use inventory::{ChunkSummary, ListOrder, OwnerSummary, Stats, Verified};
 pub use matching::{ChunkRun, PrefixChunk, PrefixMatch};
 pub use options::{Clock, StoreOptions};
+pub use promising::Promising;
 pub use reader::ChunkReader;
 pub use record::{
     CHUNK_TOKENS, ChainHash, ChunkId, ChunkRecord, MAX_NAME_BYTES, MAX_SHARDS, Namespace, NewChunk, Owner,

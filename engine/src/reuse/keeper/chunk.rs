@@ -1,6 +1,8 @@
 //! The bytes of chunks: read, turned to where they are needed, placed in a sequence.
 
 use super::find::Use;
+use super::memory::Held;
+use super::writer::Leaving;
 use super::{Shared, lock};
 use reprise_kernels::isa::Isa;
 use reprise_kv::LayerLayout;
@@ -8,6 +10,11 @@ use reprise_kv::pool::Sequence;
 use reprise_kv::store::{ChunkId, StoreError};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// Shorter reads say little about the disk.
+const LEAST_MEASURED_BYTES: usize = 64 << 10;
 
 /// A chunk's bytes, turned to where they are needed.
 #[derive(Debug)]
@@ -18,6 +25,11 @@ pub struct LoadedChunk {
 }
 
 impl LoadedChunk {
+    #[cfg(test)]
+    pub(super) fn shards(&self) -> &[Vec<u8>] {
+        &self.bytes.shards
+    }
+
     /// Stores it in a sequence, at positions that are prepared and not committed.
     pub fn place(&self, isa: Isa, layouts: &[LayerLayout], sequence: &mut Sequence) {
         for (layer, layout) in layouts.iter().enumerate() {
@@ -53,11 +65,40 @@ impl ChunkBytes {
 }
 
 impl Shared {
-    /// A chunk as it was stored, from memory or flash.
-    fn original(&self, id: ChunkId) -> Result<Arc<ChunkBytes>, StoreError> {
-        if let Some(bytes) = lock(&self.memory).get(id) {
-            return Ok(bytes);
+    /// How much a chunk was used lately: R.
+    pub(super) fn weight(&self, id: ChunkId) -> f64 {
+        self.store.facts(id).map_or(0.0, |facts| facts.weight)
+    }
+
+    /// Packs positions of what a request left.
+    pub(super) fn pack(&self, leaving: &Leaving, range: Range<usize>) -> ChunkBytes {
+        let mut layer_bytes = Vec::new();
+        let shards = self.model.shards().into_iter().map(|layers| {
+            let layouts = &self.model.layouts[layers.clone()];
+            let mut bytes = Vec::with_capacity(range.len() * LayerLayout::token_bytes_of(layouts));
+            for (layer, layout) in layers.zip(layouts) {
+                layout.pack(
+                    self.isa,
+                    &leaving.sequence,
+                    layer,
+                    range.clone(),
+                    &mut layer_bytes,
+                );
+                bytes.extend_from_slice(&layer_bytes);
+            }
+            bytes
+        });
+        ChunkBytes {
+            tokens: range.len(),
+            base: range.start,
+            layers_a_shard: self.model.layers_a_shard(),
+            shards: shards.collect(),
         }
+    }
+
+    /// A chunk as it was stored, from disk.
+    pub(super) fn read(&self, id: ChunkId) -> Result<Arc<ChunkBytes>, StoreError> {
+        let begin = Instant::now();
         let mut reader = self.store.load(id)?;
         let (tokens, base) = (reader.record().tokens.len(), reader.record().base as usize);
         let bytes = Arc::new(ChunkBytes {
@@ -73,12 +114,45 @@ impl Shared {
                 bytes.len()
             )));
         }
-        lock(&self.memory).put(id, &bytes);
+        if bytes.len() >= LEAST_MEASURED_BYTES {
+            let rate = bytes.len() as f64 / (1e3 * begin.elapsed().as_secs_f64()).max(1e-3);
+            let measured = &mut lock(&self.memory).reload.flash_bytes_per_ms;
+            *measured += (rate - *measured) / 8.0;
+        }
         Ok(bytes)
     }
 
+    /// A chunk as it was stored, from memory or flash.
+    fn original(&self, part: &Use) -> Result<Arc<ChunkBytes>, StoreError> {
+        let id = part.chunk;
+        let held = lock(&self.memory).get(id, part.is_prefix);
+        match held {
+            Some(Held::Bytes(bytes)) => Ok(bytes),
+            Some(Held::Pages(leaving, range)) => {
+                let bytes = Arc::new(self.pack(&leaving, range));
+                lock(&self.memory).settle(id, &bytes, &|id| self.weight(id));
+                Ok(bytes)
+            }
+            None => {
+                self.flash_lookups.fetch_add(1, Ordering::Relaxed);
+                let bytes = self.read(id)?;
+                self.flash_hits.fetch_add(1, Ordering::Relaxed);
+                lock(&self.memory).put(id, &bytes, part.is_prefix, &|id| self.weight(id));
+                self.forget_if_gone(id);
+                Ok(bytes)
+            }
+        }
+    }
+
+    /// Lets go of a chunk that was erased while it was brought into memory.
+    pub(super) fn forget_if_gone(&self, id: ChunkId) {
+        if self.store.facts(id).is_none() {
+            lock(&self.memory).remove(id);
+        }
+    }
+
     pub(super) fn load(&self, part: &Use) -> Result<LoadedChunk, StoreError> {
-        let mut bytes = self.original(part.chunk)?;
+        let mut bytes = self.original(part)?;
         if part.of.end > bytes.tokens {
             return Err(StoreError::Invalid(format!(
                 "tokens {:?} of a chunk of {}",

@@ -3,7 +3,7 @@
 use super::super::cut::{Segment, cut};
 use super::Shared;
 use crate::api::TokenId;
-use reprise_kv::store::{ChainHash, ChunkId, MIN_RUN_TOKENS, StoreError};
+use reprise_kv::store::{ChainHash, ChunkId, MIN_RUN_TOKENS};
 use std::ops::Range;
 
 /// Chunks with fewer tokens than this are not looked for by their content: computing them is as quick.
@@ -18,6 +18,8 @@ pub struct Use {
     pub of: Range<usize>,
     /// The position of the first of them in the prompt.
     pub at: usize,
+    /// Whether it begins the prompt, or goes on with its beginning.
+    pub is_prefix: bool,
 }
 
 impl Use {
@@ -61,7 +63,7 @@ impl Found {
 }
 
 impl Shared {
-    pub(super) fn find(&self, wanted: &Wanted<'_>) -> Result<Found, StoreError> {
+    pub(super) fn find(&self, wanted: &Wanted<'_>) -> Found {
         let Wanted {
             prompt,
             known,
@@ -71,7 +73,7 @@ impl Shared {
         let usable = &prompt[..prompt.len().saturating_sub(1)];
         let stored = self
             .store
-            .longest_prefix(self.namespace, ChainHash::START, usable)?;
+            .longest_prefix(self.namespace, ChainHash::START, usable);
         let mut found = Found::default();
         let mut at = 0;
         for chunk in &stored.chunks {
@@ -79,15 +81,16 @@ impl Shared {
                 chunk: chunk.chunk,
                 of: 0..chunk.tokens,
                 at,
+                is_prefix: true,
             });
-            if found.exact_tokens == at && self.store.record(chunk.chunk)?.ratio >= 1.0 {
+            if found.exact_tokens == at && chunk.ratio >= 1.0 {
                 found.exact_tokens = at + chunk.tokens;
             }
             at += chunk.tokens;
         }
         found.prefix.retain(|part| part.tokens().end > known);
         if !wanted.anywhere {
-            return Ok(found);
+            return found;
         }
         let cuts = cut(wanted.segments);
         let end = question.min(usable.len());
@@ -97,41 +100,29 @@ impl Shared {
                 continue;
             }
             let tokens = &prompt[cut.tokens.clone()];
-            // The one that is exact, where there is one; of those the newest.
-            let mut best: Option<(f32, ChunkId)> = None;
-            for chunk in self.store.with_content(self.namespace, tokens)? {
-                let ratio = self.store.record(chunk)?.ratio;
-                if best.is_none_or(|(most, _)| ratio >= most) {
-                    best = Some((ratio, chunk));
-                }
-            }
-            if let Some((_, chunk)) = best {
-                self.add_runs(prompt, from..cut.tokens.start, &mut found.pieces)?;
+            if let Some(chunk) = self.store.best_with_content(self.namespace, tokens) {
+                self.add_runs(prompt, from..cut.tokens.start, &mut found.pieces);
                 found.pieces.push(Use {
                     chunk,
                     of: 0..tokens.len(),
                     at: cut.tokens.start,
+                    is_prefix: false,
                 });
                 from = cut.tokens.end;
             }
         }
-        self.add_runs(prompt, from..end, &mut found.pieces)?;
-        Ok(found)
+        self.add_runs(prompt, from..end, &mut found.pieces);
+        found
     }
 
     /// Adds runs of tokens that stored chunks have in common with a range of the prompt: from the left, always the
     /// longest one that begins there.
-    fn add_runs(
-        &self,
-        prompt: &[TokenId],
-        range: Range<usize>,
-        pieces: &mut Vec<Use>,
-    ) -> Result<(), StoreError> {
+    fn add_runs(&self, prompt: &[TokenId], range: Range<usize>, pieces: &mut Vec<Use>) {
         if range.len() < MIN_RUN_TOKENS {
-            return Ok(());
+            return;
         }
         let mut from = 0;
-        for run in self.store.runs(self.namespace, &prompt[range.clone()])? {
+        for run in self.store.runs(self.namespace, &prompt[range.clone()], None) {
             let skipped = from.max(run.in_prompt.start) - run.in_prompt.start;
             if run.in_prompt.len() < skipped + MIN_RUN_TOKENS {
                 continue;
@@ -140,9 +131,9 @@ impl Shared {
                 chunk: run.chunk,
                 of: run.in_chunk.start + skipped..run.in_chunk.end,
                 at: range.start + run.in_prompt.start + skipped,
+                is_prefix: false,
             });
             from = run.in_prompt.end;
         }
-        Ok(())
     }
 }

@@ -1,23 +1,31 @@
-//! What is kept of prompts beyond the pool: chunks on flash, and those lately used in memory.
+//! What is kept of prompts beyond the pool: chunks on flash, and those in memory that are used most or not on flash yet.
 //!
-//! The keeper finds what of a prompt is stored, loads it, turned to where it is needed, and stores what requests leave
-//! behind, on a thread of its own. It knows no lanes and computes nothing. A fault of the store never reaches an answer:
-//! what cannot be found or read is computed, and the log says so.
+//! The keeper finds what of a prompt is known, loads it, turned to where it is needed, and takes what requests leave
+//! behind: it is found at once, in memory, and reaches the disk later, in batches, on a thread of its own that waits
+//! while a prompt is being read. The keeper knows no lanes and computes nothing. A fault of the store never reaches an
+//! answer: what cannot be read is computed, and the log says so.
 
 mod chunk;
 mod find;
 mod memory;
 mod model;
+mod prefetch;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub use chunk::LoadedChunk;
 pub use find::{Found, Use, Wanted};
 pub use model::KeptModel;
-pub use writer::Leaving;
+pub use prefetch::PrefetchCounts;
+pub use writer::{Leaving, ReadingGuard};
 
+use crate::snapshot::{PrefetchView, TierView, TiersView};
 use memory::Memory;
+use prefetch::Plan;
 use reprise_kernels::isa::Isa;
 use reprise_kv::store::{ChunkId, ChunkStore, Erased, Namespace, Owner, StoreError};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use writer::Queue;
@@ -36,8 +44,14 @@ struct Shared {
     model: KeptModel,
     isa: Isa,
     memory: Mutex<Memory>,
+    plan: Mutex<Plan>,
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// Held by whoever packs pages on a thread other than the worker's, so that the worker can wait for pages to come
+    /// free. Locked before the memory.
+    packing: Mutex<()>,
+    flash_lookups: AtomicUsize,
+    flash_hits: AtomicUsize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -57,14 +71,18 @@ impl Keeper {
             model,
             isa: Isa::best(),
             memory: Mutex::new(Memory::new(memory_bytes)),
+            plan: Mutex::new(Plan::due()),
             queue: Mutex::default(),
             changed: Condvar::new(),
+            packing: Mutex::default(),
+            flash_lookups: AtomicUsize::new(0),
+            flash_hits: AtomicUsize::new(0),
         });
         let writer = {
             let shared = Arc::clone(&shared);
             thread::Builder::new()
                 .name("chunk writer".into())
-                .spawn(move || shared.write_all())?
+                .spawn(move || shared.live())?
         };
         Ok(Keeper {
             shared,
@@ -77,12 +95,9 @@ impl Keeper {
         &self.shared.store
     }
 
-    /// What of a prompt is stored. Its last token is never among it.
+    /// What of a prompt is known, on disk or not yet. Its last token is never among it. Waits for no disk.
     pub fn find(&self, wanted: &Wanted<'_>) -> Found {
-        self.shared.find(wanted).unwrap_or_else(|error| {
-            tracing::warn!(%error, "stored chunks cannot be looked for; the prompt is read as a new one");
-            Found::default()
-        })
+        self.shared.find(wanted)
     }
 
     /// Loads part of a chunk, turned to where it is needed; nothing when it cannot be read, which the log tells.
@@ -95,57 +110,73 @@ impl Keeper {
 
     /// Notes that chunks were used.
     pub fn used(&self, chunks: &[ChunkId]) {
-        if let Err(error) = self.shared.store.record_use(chunks) {
-            tracing::warn!(%error, "the use of chunks cannot be noted");
+        if !chunks.is_empty() {
+            self.shared.store.record_use(chunks);
+            lock(&self.shared.plan).is_old = true;
+            self.shared.changed.notify_all();
         }
     }
 
-    /// Erases everything that is kept for an owner: on disk, in memory, and what waits to be stored.
+    /// Erases everything that is kept for an owner: on disk, in memory, and what waits to be stored or is being stored.
     ///
     /// # Errors
     /// As [`ChunkStore::erase_owner`].
     pub fn erase(&self, owner: &Owner) -> Result<Erased, StoreError> {
+        self.disown(owner);
         let shared = &self.shared;
-        let mut queue = lock(&shared.queue);
-        for leaving in &mut queue.waiting {
-            for cut in leaving
-                .cuts
-                .iter_mut()
-                .filter(|cut| cut.owner.as_ref() == Some(owner))
-            {
-                cut.owner = None;
-            }
-        }
-        // What is being written now may be the owner's.
-        while queue.is_writing {
-            queue = shared.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
-        drop(queue);
         let erased = shared.store.erase_owner(owner);
-        lock(&shared.memory).retain(|chunk| shared.store.record(chunk).is_ok());
+        lock(&shared.memory).retain(|chunk| shared.store.facts(chunk).is_some());
+        lock(&shared.plan).is_old = true;
         erased
     }
 
-    /// Takes what a request leaves behind; it is stored when there is time.
-    pub fn keep(&self, leaving: Leaving) {
-        lock(&self.shared.queue).waiting.push_back(leaving);
-        self.shared.changed.notify_all();
+    /// Lets go of what is in memory and on disk as well, what is worth least first, until `to_bytes` are left; takes no
+    /// more than that until [`Keeper::relax`]. Gives the bytes that came free.
+    pub fn shrink(&self, to_bytes: usize) -> usize {
+        let shared = &self.shared;
+        lock(&shared.memory).shrink(to_bytes, &|id| shared.weight(id))
     }
 
-    /// Lets the oldest of what waits to be stored go, since its pages are needed; false when nothing waits.
-    pub fn give_up_oldest(&self) -> bool {
-        lock(&self.shared.queue).waiting.pop_front().is_some()
+    /// Memory is no longer short.
+    pub fn relax(&self) {
+        lock(&self.shared.memory).relax();
     }
 
-    /// Waits until everything is stored.
-    pub fn flush(&self) {
-        let mut queue = lock(&self.shared.queue);
-        while !queue.waiting.is_empty() || queue.is_writing {
-            queue = self
-                .shared
-                .changed
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
+    /// What memory and flash hold.
+    pub fn tiers(&self) -> TiersView {
+        let shared = &self.shared;
+        let (chunks, bytes) = shared.store.written();
+        let memory = lock(&shared.memory);
+        TiersView {
+            memory: TierView {
+                bytes: memory.bytes() as u64,
+                chunks: memory.len(),
+                dirty_chunks: memory.dirty(),
+                hits: memory.counts.hits,
+                lookups: memory.counts.lookups,
+            },
+            flash: TierView {
+                bytes,
+                chunks,
+                dirty_chunks: 0,
+                hits: shared.flash_hits.load(Ordering::Relaxed),
+                lookups: shared.flash_lookups.load(Ordering::Relaxed),
+            },
+        }
+    }
+
+    /// What is being brought into memory before anybody asks for it.
+    pub fn prefetching(&self) -> Vec<PrefetchView> {
+        lock(&self.shared.plan).views()
+    }
+
+    /// What that came to so far.
+    pub fn prefetch_counts(&self) -> PrefetchCounts {
+        let counts = lock(&self.shared.memory).counts;
+        PrefetchCounts {
+            loaded: counts.prefetched,
+            hits: counts.prefetch_hits,
+            wasted: counts.prefetch_wasted,
         }
     }
 }
@@ -153,11 +184,7 @@ impl Keeper {
 impl Drop for Keeper {
     /// Stores what waits.
     fn drop(&mut self) {
-        {
-            let mut queue = lock(&self.shared.queue);
-            queue.is_closing = true;
-            self.shared.changed.notify_all();
-        }
+        self.close();
         if let Some(writer) = self.writer.take()
             && writer.join().is_err()
         {

@@ -59,4 +59,10 @@ impl KeptModel {
             .map(|first| first..layers.min(first + each))
             .collect()
     }
+
+    /// The name of each shard.
+    pub(super) fn shard_names(&self) -> Vec<String> {
+        let name = |layers: Range<usize>| format!("layers.{}-{}", layers.start, layers.end - 1);
+        self.shards().into_iter().map(name).collect()
+    }
 }

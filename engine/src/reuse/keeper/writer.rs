@@ -1,13 +1,16 @@
-//! The thread that stores what requests leave behind.
+//! The thread that has the disk to itself: it stores what requests leave behind, and brings ahead what is likely to be
+//! asked for. While a prompt is being read it waits, so that reading has the disk and the memory's bandwidth.
 
 use super::super::cut::Cut;
-use super::{Shared, lock};
+use super::chunk::ChunkBytes;
+use super::memory::Held;
+use super::{Keeper, Shared, lock};
 use crate::api::TokenId;
 use reprise_kv::pool::Sequence;
-use reprise_kv::store::{ChainHash, NewChunk, Shard, StoreError};
+use reprise_kv::store::{Announced, ChainHash, ChunkId, NewChunk, Owner, Shard, StoreError};
 use std::collections::VecDeque;
-use std::ops::Range;
-use std::sync::PoisonError;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// What a request leaves behind, to be stored.
 #[derive(Debug)]
@@ -24,103 +27,274 @@ pub struct Leaving {
     pub ratio: f32,
 }
 
+/// What of a request is to be written, in one batch.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
-    pub(super) waiting: VecDeque<Leaving>,
-    /// Whether one is being written.
-    pub(super) is_writing: bool,
-    pub(super) is_closing: bool,
+pub(super) struct Job {
+    /// Chunks that are known already and not on disk.
+    chunks: Vec<ChunkId>,
+    /// Owners that chunks on disk get.
+    shares: Vec<(ChunkId, Owner)>,
 }
 
-impl Shared {
-    /// The writer's life.
-    pub(super) fn write_all(&self) {
-        loop {
-            let leaving = {
-                let mut queue = lock(&self.queue);
-                loop {
-                    if let Some(leaving) = queue.waiting.pop_front() {
-                        queue.is_writing = true;
-                        break leaving;
-                    }
-                    if queue.is_closing {
-                        return;
-                    }
-                    queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                }
-            };
-            if let Err(error) = self.write(&leaving) {
-                tracing::warn!(%error, "what a request computed cannot be stored; it will be computed again");
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    waiting: VecDeque<Job>,
+    /// Whether a job is being done, and whether it is at its owners.
+    is_writing: bool,
+    is_sharing: bool,
+    /// Prompts that are being read.
+    readers: usize,
+    /// Callers who wait for all to be written: then nobody waits for prompts.
+    hurried: usize,
+    is_closing: bool,
+}
+
+impl Queue {
+    fn may_write(&self) -> bool {
+        self.readers == 0 || self.hurried > 0 || self.is_closing
+    }
+}
+
+/// Keeps the disk free for reading while it is there: nothing is written or brought ahead.
+#[derive(Debug)]
+pub struct ReadingGuard(Arc<Shared>);
+
+impl Drop for ReadingGuard {
+    fn drop(&mut self) {
+        lock(&self.0.queue).readers -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Keeper {
+    /// Says that a prompt is being read, for as long as the guard lives.
+    pub fn reading(&self) -> ReadingGuard {
+        lock(&self.shared.queue).readers += 1;
+        ReadingGuard(Arc::clone(&self.shared))
+    }
+
+    /// Takes what a request leaves behind: found from now on, in memory until it is written when there is time.
+    pub fn keep(&self, leaving: Leaving) {
+        let shared = &self.shared;
+        match shared.announce(leaving) {
+            Ok(job) if job.chunks.is_empty() && job.shares.is_empty() => {}
+            Ok(job) => {
+                lock(&shared.queue).waiting.push_back(job);
+                shared.changed.notify_all();
             }
-            drop(leaving);
-            lock(&self.queue).is_writing = false;
-            self.changed.notify_all();
+            Err(error) => {
+                tracing::warn!(%error, "what a request computed cannot be kept; it will be computed again");
+            }
         }
     }
 
-    /// Stores the chunks of a request that are not there yet.
-    fn write(&self, leaving: &Leaving) -> Result<(), StoreError> {
-        let stored = self
-            .store
-            .longest_prefix(self.namespace, ChainHash::START, &leaving.tokens)?;
-        let (mut parent, mut end) = (ChainHash::START, 0);
-        for chunk in &stored.chunks {
-            if self.store.record(chunk.chunk)?.tokens.len() > chunk.tokens {
-                break; // it ends inside this one
+    /// Lets the pages go of what has waited longest to be stored, since they are needed: its chunks stay as bytes where
+    /// the memory tier has room for them. False when nothing has pages.
+    pub fn give_up_oldest(&self) -> bool {
+        let shared = &self.shared;
+        // Nobody else holds pages then.
+        let _packing = lock(&shared.packing);
+        let oldest = lock(&shared.memory).oldest_pages();
+        for (chunk, leaving, range) in &oldest {
+            let bytes = Arc::new(shared.pack(leaving, range.clone()));
+            let weight = |id| shared.weight(id);
+            if !lock(&shared.memory).settle(*chunk, &bytes, &weight) {
+                shared.store.withdraw(&[*chunk]);
+                lock(&shared.memory).remove(*chunk);
             }
+        }
+        !oldest.is_empty()
+    }
+
+    /// Waits until everything is stored, whoever reads meanwhile.
+    pub fn flush(&self) {
+        let shared = &self.shared;
+        let mut queue = lock(&shared.queue);
+        queue.hurried += 1;
+        shared.changed.notify_all();
+        while !queue.waiting.is_empty() || queue.is_writing {
+            queue = shared.wait(queue);
+        }
+        queue.hurried -= 1;
+        drop(queue);
+        shared.save_uses();
+    }
+
+    /// Takes an owner off what waits to be stored, and waits for owners that are being written now.
+    pub(super) fn disown(&self, owner: &Owner) {
+        let shared = &self.shared;
+        let mut queue = lock(&shared.queue);
+        for job in &mut queue.waiting {
+            job.shares.retain(|(_, one)| one != owner);
+        }
+        while queue.is_sharing {
+            queue = shared.wait(queue);
+        }
+    }
+
+    pub(super) fn close(&self) {
+        lock(&self.shared.queue).is_closing = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn wait<'a>(&self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the chunks of a request known that are not yet.
+    fn announce(&self, leaving: Leaving) -> Result<Job, StoreError> {
+        let leaving = Arc::new(leaving);
+        let known = self
+            .store
+            .longest_prefix(self.namespace, ChainHash::START, &leaving.tokens);
+        let (mut parent, mut end) = (ChainHash::START, 0);
+        for chunk in known.chunks.iter().take_while(|chunk| chunk.is_whole) {
             (parent, end) = (chunk.chain, end + chunk.tokens);
         }
-        let names: Vec<(String, Range<usize>)> = self
-            .model
-            .shards()
-            .into_iter()
-            .map(|layers| (format!("layers.{}-{}", layers.start, layers.end - 1), layers))
-            .collect();
-        let (mut layer_bytes, mut parts) = (Vec::new(), Vec::new());
+        let mut job = Job::default();
         for cut in &leaving.cuts {
             let range = cut.tokens.start.max(end)..cut.tokens.end.min(leaving.sequence.len());
             if range.is_empty() {
                 continue;
             }
             let tokens = &leaving.tokens[range.clone()];
-            let is_exact = range.end <= leaving.exact_tokens;
-            let Some(owner) = &cut.owner else {
-                // Not stored; what follows has it for context nonetheless.
-                (parent, end) = (parent.then(tokens), range.end);
-                continue;
-            };
-            parts.clear();
-            for (_, layers) in &names {
-                let mut bytes = Vec::new();
-                for layer in layers.clone() {
-                    let layout = &self.model.layouts[layer];
-                    layout.pack(
-                        self.isa,
-                        &leaving.sequence,
-                        layer,
-                        range.clone(),
-                        &mut layer_bytes,
-                    );
-                    bytes.extend_from_slice(&layer_bytes);
+            if let Some(owner) = &cut.owner {
+                let is_exact = range.end <= leaving.exact_tokens;
+                let announced = self.store.announce(&NewChunk {
+                    namespace: self.namespace,
+                    parent,
+                    base: u32::try_from(range.start).unwrap_or(u32::MAX),
+                    tokens,
+                    owner,
+                    ratio: if is_exact { 1.0 } else { leaving.ratio },
+                    embedding: None,
+                })?;
+                match announced {
+                    Announced::New(chunk) => {
+                        lock(&self.memory).put_dirty(chunk, &leaving, range.clone(), is_exact);
+                        job.chunks.push(chunk);
+                    }
+                    Announced::Pending(_) => {}
+                    Announced::Stored(chunk) => job.shares.push((chunk, owner.clone())),
                 }
-                parts.push(bytes);
             }
-            let chunk = NewChunk {
-                namespace: self.namespace,
-                parent,
-                base: u32::try_from(range.start).unwrap_or(u32::MAX),
-                tokens,
-                owner,
-                ratio: if is_exact { 1.0 } else { leaving.ratio },
-            };
-            let shards = names
-                .iter()
-                .zip(&parts)
-                .map(|((name, _), bytes)| Shard::whole(name, bytes))
-                .collect();
-            self.store.put(&chunk, shards)?;
+            // What belongs to nobody is not stored; what follows has it for context nonetheless.
             (parent, end) = (parent.then(tokens), range.end);
         }
-        Ok(())
+        Ok(job)
+    }
+
+    /// The thread's life.
+    pub(super) fn live(&self) {
+        while let Some(job) = self.next_job() {
+            let (chunks, written) = (
+                job.chunks.clone(),
+                catch_unwind(AssertUnwindSafe(|| self.write(job))),
+            );
+            match written {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "what a request computed cannot be stored; it will be computed again");
+                }
+                Err(_) => tracing::error!("storing what a request computed ended by a fault of its own"),
+            }
+            // Whatever was not written is known no longer.
+            self.store.withdraw(&chunks);
+            lock(&self.memory).retain(|id| !chunks.contains(&id) || self.store.facts(id).is_some());
+            lock(&self.plan).is_old = true;
+            let mut queue = lock(&self.queue);
+            (queue.is_writing, queue.is_sharing) = (false, false);
+            drop(queue);
+            self.changed.notify_all();
+        }
+        self.save_uses();
+    }
+
+    /// The next job, when nobody reads; chunks are brought ahead until there is one. None at the end.
+    fn next_job(&self) -> Option<Job> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if queue.may_write()
+                && let Some(job) = queue.waiting.pop_front()
+            {
+                (queue.is_writing, queue.is_sharing) = (true, true);
+                return Some(job);
+            }
+            if queue.is_closing {
+                return None;
+            }
+            if queue.readers == 0 && self.has_prefetch() {
+                drop(queue);
+                self.plan_prefetch();
+                self.prefetch_next();
+                queue = lock(&self.queue);
+            } else {
+                queue = self.wait(queue);
+            }
+        }
+    }
+
+    /// Waits while a prompt is being read.
+    fn wait_for_readers(&self) {
+        let mut queue = lock(&self.queue);
+        while !queue.may_write() {
+            queue = self.wait(queue);
+        }
+    }
+
+    /// Stores chunks: all files, then all rows.
+    fn write(&self, job: Job) -> Result<(), StoreError> {
+        for (chunk, owner) in &job.shares {
+            self.store.share(*chunk, owner)?;
+        }
+        lock(&self.queue).is_sharing = false;
+        self.changed.notify_all();
+
+        let names = self.model.shard_names();
+        let mut batch = self.store.batch();
+        let mut fault = Ok(());
+        for chunk in job.chunks {
+            self.wait_for_readers();
+            let Some(bytes) = self.bytes_to_write(chunk) else {
+                continue;
+            };
+            let shards = names.iter().zip(&bytes.shards);
+            let shards = shards.map(|(name, bytes)| Shard::whole(name, bytes)).collect();
+            if let Err(error) = batch.add(chunk, shards) {
+                // One that is damaged does not keep the others from being stored; a full disk does.
+                let is_full = matches!(error, StoreError::File { .. } | StoreError::NoRoom { .. });
+                fault = fault.and(Err(error));
+                if is_full {
+                    break;
+                }
+            }
+        }
+        self.wait_for_readers();
+        let committed = batch.commit()?;
+        lock(&self.memory).clean(&committed.written, &|id| self.weight(id));
+        self.save_uses();
+        fault
+    }
+
+    /// The bytes of a dirty chunk, which stay in memory where they fit; nothing of one that is gone.
+    fn bytes_to_write(&self, chunk: ChunkId) -> Option<Arc<ChunkBytes>> {
+        let _packing = lock(&self.packing);
+        let held = lock(&self.memory).peek(chunk)?;
+        Some(match held {
+            Held::Bytes(bytes) => bytes,
+            Held::Pages(leaving, range) => {
+                let bytes = Arc::new(self.pack(&leaving, range));
+                lock(&self.memory).settle(chunk, &bytes, &|id| self.weight(id));
+                bytes
+            }
+        })
+    }
+
+    pub(super) fn save_uses(&self) {
+        if let Err(error) = self.store.save_uses() {
+            tracing::warn!(%error, "the use of chunks cannot be noted");
+        }
     }
 }
