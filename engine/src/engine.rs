@@ -166,7 +166,7 @@ impl Engine {
         enum News {
             Prefill(usize, usize, usize, Duration),
             Text(String),
-            End(Result<Answer, EngineError>),
+            End(Box<Result<Answer, EngineError>>),
         }
         let (sender, receiver) = channel();
         let end = sender.clone();
@@ -187,7 +187,7 @@ impl Engine {
                 let _ = sender.send(news);
             }),
             on_end: Box::new(move |result| {
-                let _ = end.send(News::End(result));
+                let _ = end.send(News::End(Box::new(result)));
             }),
         });
         while let Ok(news) = receiver.recv() {
@@ -201,7 +201,7 @@ impl Engine {
                     });
                 }
                 News::Text(text) => on_event(Event::Text(&text)),
-                News::End(result) => return result,
+                News::End(result) => return *result,
             }
         }
         Err(EngineError::Stopped)
