@@ -53,6 +53,12 @@ pub(super) struct Texts {
     with_embedding: BTreeSet<ChunkId>,
 }
 
+#[derive(Default)]
+struct Gathered {
+    contents: Vec<(u64, ChunkId)>,
+    grams: Vec<(i64, ChunkId)>,
+}
+
 impl Texts {
     /// Chunks with this content hash, oldest first.
     pub(super) fn with_content(&self, hash: u64) -> impl DoubleEndedIterator<Item = ChunkId> {
@@ -80,12 +86,40 @@ impl Texts {
 }
 
 impl Catalogue {
-    /// An empty one that numbers chunks from here on.
-    pub(super) fn from(next: i64) -> Catalogue {
-        Catalogue {
+    /// One of chunks on disk, that numbers new ones from `next` on.
+    pub(super) fn of(entries: Vec<(ChunkId, Entry)>, next: i64) -> Catalogue {
+        let mut catalogue = Catalogue {
             next,
+            entries: HashMap::with_capacity(entries.len()),
             ..Catalogue::default()
+        };
+        // Sets are made at once out of all that is to stand in them: several times as quick as one by one.
+        let mut gathered: HashMap<Namespace, Gathered> = HashMap::new();
+        for (id, entry) in entries {
+            let gathered = gathered.entry(entry.namespace).or_default();
+            gathered.contents.push((content_hash(&entry.tokens), id));
+            let grams = fingerprints(&entry.tokens);
+            gathered.grams.extend(grams.into_iter().map(|gram| (gram, id)));
+            let texts = catalogue.spaces.entry(entry.namespace).or_default();
+            texts.children.entry(entry.parent).or_default().push(id);
+            if entry.embedding.is_some() {
+                texts.with_embedding.insert(id);
+            }
+            catalogue.written.0 += 1;
+            catalogue.written.1 += entry.bytes;
+            catalogue.entries.insert(id, entry);
         }
+        let Catalogue { spaces, entries, .. } = &mut catalogue;
+        for (namespace, texts) in spaces {
+            for siblings in texts.children.values_mut() {
+                siblings.sort_by_key(|id| entries.get(id).map_or(&[][..], |entry| &entry.tokens));
+            }
+            if let Some(gathered) = gathered.remove(namespace) {
+                texts.contents = gathered.contents.into_iter().collect();
+                texts.grams = gathered.grams.into_iter().collect();
+            }
+        }
+        catalogue
     }
 
     pub(super) fn texts(&self, namespace: Namespace) -> Option<&Texts> {

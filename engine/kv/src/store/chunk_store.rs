@@ -67,7 +67,7 @@ impl ChunkStore {
         let files = folder.join("chunks");
         fs::create_dir_all(&files).map_err(StoreError::file("create", &files))?;
         let lock = lock(folder)?;
-        let (mut index, state, entries) = schema::open(
+        let (mut index, state, mut entries) = schema::open(
             &folder.join("index.sqlite"),
             folder,
             options.busy_timeout,
@@ -90,15 +90,9 @@ impl ChunkStore {
                 row.get(0)
             })
             .during("opening it")?;
-        let mut catalogue = Catalogue::from(last.max(0).saturating_add(1));
-        let mut bytes = 0_u64;
-        for (id, entry) in entries {
-            if recovery.removed.contains(&id) {
-                continue;
-            }
-            bytes = bytes.saturating_add(entry.bytes);
-            catalogue.insert(id, entry);
-        }
+        entries.retain(|(id, _)| !recovery.removed.contains(id));
+        let catalogue = Catalogue::of(entries, last.max(0).saturating_add(1));
+        let (_, bytes) = catalogue.written();
         let store = ChunkStore(Arc::new(Shared {
             folder: folder.to_owned(),
             files,
