@@ -21,7 +21,7 @@ pub struct Snapshot {
     pub memory: MemoryView,
     /// Where chunks are kept.
     pub tiers: TiersView,
-    /// What is being brought into memory before it is asked for. Empty: nothing prefetches yet.
+    /// What is being brought into memory before it is asked for.
     pub prefetch: Vec<PrefetchView>,
     /// Images and what they wait for. Empty: images are not read yet.
     pub images: Vec<ImageView>,
@@ -211,7 +211,7 @@ pub struct MemoryView {
     pub refusal: Option<String>,
 }
 
-/// Where chunks are kept. The pool is `pool`; chunks outside it, in memory or on disk, are not made yet: both are zero.
+/// Where chunks are kept beyond the pool; both are zero without a store.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub struct TiersView {

@@ -4,6 +4,7 @@ mod common;
 
 use common::models;
 use reprise_engine::backend::Deviation;
+use reprise_engine::guard::Footprint;
 use reprise_engine::worker::Worker;
 use reprise_engine::{
     Answer, GenerateOptions, LoadOptions, Recompute, Reuse, SamplingOptions, Segment, SegmentKind,
@@ -225,4 +226,54 @@ fn a_fault_of_the_store_never_reaches_an_answer() {
     // The system text is too small for a file: it stands in the index, which is sound.
     let system = prompt(&again, &[0, 1, 2], KEEPER).1[0].tokens;
     assert_eq!((second.text, second.reused_tokens), (first.text, system));
+}
+
+#[test]
+fn what_is_erased_right_after_an_answer_is_read_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = load(folder.path(), Reuse::default());
+    let first = ask(&mut worker, &[0], KEEPER);
+    let owner = Owner::new("document", "town-0").unwrap();
+    worker.erase(&owner).unwrap();
+    let segments = prompt(&worker, &[0], KEEPER).1;
+    let again = ask(&mut worker, &[0], KEEPER);
+    // The system text is another owner's.
+    assert_eq!(
+        (again.text, again.reused_tokens),
+        (first.text, segments[0].tokens)
+    );
+    worker.erase(&owner).unwrap();
+    worker.keeper().unwrap().flush();
+    let owners = worker.keeper().unwrap().store().owners().unwrap();
+    assert!(owners.iter().all(|one| one.owner != owner));
+    let tiers = worker.snapshot().tiers;
+    assert_eq!(tiers.memory.dirty_chunks, 0);
+    assert!(tiers.flash.chunks > 0 && tiers.flash.bytes > 0);
+}
+
+#[test]
+fn when_memory_is_short_chunks_in_memory_go_before_work_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = load(folder.path(), Reuse::default());
+    ask(&mut worker, &[0], KEEPER);
+    worker.keeper().unwrap().flush();
+    let before = worker.snapshot().tiers;
+    assert!(before.memory.bytes > 0 && before.memory.dirty_chunks == 0);
+    worker.guard_mut().fix(Some(Footprint {
+        resident_bytes: Some(2_000_000_000),
+        limit_bytes: 1_000_000_000,
+        ..Footprint::default()
+    }));
+    let (tokens, _) = prompt(&worker, &[1], KEEPER);
+    let options = GenerateOptions {
+        max_tokens: 1,
+        ..GenerateOptions::default()
+    };
+    let error = worker.generate(&tokens, &options).unwrap_err().to_string();
+    assert!(error.contains("memory is short"), "{error}");
+    let after = worker.snapshot().tiers;
+    assert_eq!((after.memory.bytes, after.flash.chunks), (0, before.flash.chunks));
+    worker.guard_mut().fix(None);
+    let again = ask(&mut worker, &[0], KEEPER);
+    assert_eq!(again.reused_tokens, again.prompt_tokens - 1);
 }

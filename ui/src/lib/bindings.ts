@@ -582,7 +582,7 @@ memory: MemoryView,
  */
 tiers: TiersView,
 /**
- * What is being brought into memory before it is asked for. Empty: nothing prefetches yet.
+ * What is being brought into memory before it is asked for.
  */
 prefetch: Array<PrefetchView>,
 /**
@@ -823,7 +823,7 @@ kv_bytes: number,
 refusal: string | null, };
 
 /**
- * Where chunks are kept. The pool is `pool`; chunks outside it, in memory or on disk, are not made yet: both are zero.
+ * Where chunks are kept beyond the pool; both are zero without a store.
  */
 export type TiersView = {
 /**

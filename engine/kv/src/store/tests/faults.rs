@@ -88,7 +88,13 @@ fn opening_puts_files_and_rows_in_order() {
 #[test]
 fn an_unusable_index_is_replaced_by_an_empty_one_that_says_why() {
     type Damage = fn(&Path);
-    let damages: [(&str, Damage); 6] = [
+    let damages: [(&str, Damage); 7] = [
+        ("bytes of token ids", |index| {
+            Connection::open(index)
+                .unwrap()
+                .execute_batch("UPDATE text SET tokens = x'010203'")
+                .unwrap();
+        }),
         ("it was missing", |index| fs::remove_file(index).unwrap()),
         ("not a database", |index| {
             fs::write(index, vec![b'x'; 20_000]).unwrap()

@@ -4,6 +4,7 @@ mod batch;
 mod erasing;
 mod faults;
 mod keeping;
+mod many;
 mod matching;
 
 use super::*;
