@@ -254,13 +254,18 @@ pub trait Backend: Send {
         kv: &mut KvLanes<'_>,
     ) -> Result<Vec<usize>, BackendError>;
 
-    /// How much attention each position gets from a few tokens, up to the last one of them: the sum over all query heads
-    /// and over the second third of the layers (DESIGN section 6). The tokens' own keys and values are written on the
-    /// way, in the first two thirds of the layers only: they are not to be committed.
+    /// How much attention each position gets from the last `asking` tokens of a stretch, up to the last one of them: the
+    /// sum over all query heads and over the second third of the layers (DESIGN section 6). The stretch's own keys and
+    /// values are written on the way, in the first two thirds of the layers only: they are not to be committed.
     ///
     /// # Errors
     /// As for [`Backend::run`].
-    fn probe(&mut self, stretch: &Stretch<'_>, kv: &mut KvLanes<'_>) -> Result<Vec<f32>, BackendError>;
+    fn probe(
+        &mut self,
+        stretch: &Stretch<'_>,
+        asking: usize,
+        kv: &mut KvLanes<'_>,
+    ) -> Result<Vec<f32>, BackendError>;
 
     /// The logits of the last call: one row of the vocabulary per token that was to have them, in the call's order.
     fn logits(&self) -> &[f32];

@@ -266,7 +266,7 @@ fn recomputes(loaded: &mut Model, prompt: &[u32], whole: &[f32]) {
     };
     let received = loaded
         .backend
-        .probe(&Stretch::new(0, 580, &prompt[580..]), kv)
+        .probe(&Stretch::new(0, 580, &prompt[580..]), prompt.len() - 580, kv)
         .unwrap();
     assert_eq!(received.len(), 600);
     let sum: f32 = received.iter().sum();

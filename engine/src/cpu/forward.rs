@@ -244,6 +244,7 @@ fn most_deviating(deviations: &[f32], is_forced: &[bool], rows: usize) -> Vec<us
 pub(super) fn probe(
     backend: &mut CpuBackend,
     stretch: &Stretch<'_>,
+    asking: usize,
     kv: &mut KvLanes<'_>,
 ) -> Result<Vec<f32>, BackendError> {
     let call = GraphCall {
@@ -262,18 +263,18 @@ pub(super) fn probe(
     let watched = layers / 3..(2 * layers / 3).max(1);
     run_layers(backend, 0..watched.start, kv, count, None);
     let mut received = vec![0.0; span.end];
-    run_layers(backend, watched, kv, count, Some(&mut received));
+    run_layers(backend, watched, kv, count, Some((asking, &mut received)));
     Ok(received)
 }
 
-/// Runs some layers over the first `count` tokens of the workspace; adds to `received`, for each position, the attention
-/// that it gets in them.
+/// Runs some layers over the first `count` tokens of the workspace. Where it watches so many of the last ones, it adds up
+/// for each position the attention that it gets from them.
 fn run_layers(
     backend: &mut CpuBackend,
     range: Range<usize>,
     kv: &KvLanes<'_>,
     count: usize,
-    mut received: Option<&mut [f32]>,
+    mut watching: Option<(usize, &mut [f32])>,
 ) {
     let (mut step, mut layers) = Step::of(backend, count);
     for index in range {
@@ -281,8 +282,8 @@ fn run_layers(
         let statistics = layers.statistics.as_mut().map(|layers| &mut layers[index]);
         step.project(&place, weights, statistics);
         step.rotate(&place, weights, kv, None);
-        if let Some(received) = &mut received {
-            step.watch(&place, kv, received);
+        if let Some((asking, received)) = &mut watching {
+            step.watch(&place, kv, *asking, received);
         }
         step.attend_and_add(&place, weights, kv);
         step.feed_forward(place.layer, weights, layers.gate);
@@ -544,10 +545,13 @@ impl Step<'_> {
 
     /// Adds the attention that positions get from the call's tokens, whose Q is rotated and K stored. The sums are taken
     /// in an order of their own, whatever the number of threads.
-    fn watch(&mut self, place: &Place<'_>, kv: &KvLanes<'_>, received: &mut [f32]) {
+    fn watch(&mut self, place: &Place<'_>, kv: &KvLanes<'_>, asking: usize, received: &mut [f32]) {
         let (isa, layer, stride) = (self.isa, place.layer, stride_of(place.layer));
         let group = layer.heads / layer.kv_heads;
-        self.set_blocks(LEAST_BLOCK_TOKENS.min(attention_block(layer)));
+        self.set_blocks(
+            self.count.saturating_sub(asking)..self.count,
+            LEAST_BLOCK_TOKENS.min(attention_block(layer)),
+        );
         let ws = &mut *self.ws;
         let table = &ws.offsets[ws.rope_of_layer[place.index]];
         let queries = Queries {
@@ -557,22 +561,21 @@ impl Step<'_> {
             group,
         };
         let (places, blocks) = (&ws.attention, &ws.blocks);
-        let shares: Vec<Mutex<Vec<f32>>> = (0..layer.kv_heads)
+        let shares: Vec<Mutex<Vec<f32>>> = (0..blocks.len() * layer.kv_heads)
             .map(|_| Mutex::new(vec![0.0; received.len()]))
             .collect();
-        for block in blocks {
-            self.pool.run(layer.kv_heads, &|thread, kv_head| {
-                let head = place.head(table, kv, kv_head);
-                let mut at = own(&places[thread]);
-                let at = &mut *at;
-                queries.load(isa, &head, block, kv_head, at);
-                let keys = kv.layer(place.index, block.sequence).head(kv_head);
-                at.scratch.run(isa, &head, &at.positions, &keys);
-                let mut share = own(&shares[kv_head]);
-                at.scratch
-                    .add_received(isa, &head, &at.positions, &keys, &mut share);
-            });
-        }
+        self.pool.run(shares.len(), &|thread, item| {
+            let (block, kv_head) = (&blocks[item / layer.kv_heads], item % layer.kv_heads);
+            let head = place.head(table, kv, kv_head);
+            let mut at = own(&places[thread]);
+            let at = &mut *at;
+            queries.load(isa, &head, block, kv_head, at);
+            let keys = kv.layer(place.index, block.sequence).head(kv_head);
+            at.scratch.run(isa, &head, &at.positions, &keys);
+            let mut share = own(&shares[item]);
+            at.scratch
+                .add_received(isa, &head, &at.positions, &keys, &mut share);
+        });
         for share in &shares {
             for (received, share) in received.iter_mut().zip(&*own(share)) {
                 *received += share;
@@ -672,14 +675,17 @@ impl Step<'_> {
         });
     }
 
-    /// Splits the call's tokens into blocks of one sequence each, of at most `most` tokens.
-    fn set_blocks(&mut self, most: usize) {
+    /// Splits some of the call's tokens into blocks of one sequence each, of at most `most` tokens.
+    fn set_blocks(&mut self, of: Range<usize>, most: usize) {
         let ws = &mut *self.ws;
         ws.blocks.clear();
-        let mut first = 0;
-        for token in 1..=self.count {
+        if of.is_empty() {
+            return;
+        }
+        let mut first = of.start;
+        for token in of.start + 1..=of.end {
             let sequence = ws.sequences[first];
-            let ends = token == self.count || ws.sequences[token] != sequence || token - first == most;
+            let ends = token == of.end || ws.sequences[token] != sequence || token - first == most;
             if ends {
                 let tokens = first..token;
                 ws.blocks.push(Block { sequence, tokens });
@@ -695,7 +701,7 @@ impl Step<'_> {
         // Short calls are cut finer, so that every thread gets its share.
         let fair = (count * layer.kv_heads).div_ceil(self.pool.threads() * ITEMS_PER_THREAD);
         let most = attention_block(layer);
-        self.set_blocks(fair.clamp(LEAST_BLOCK_TOKENS.min(most), most));
+        self.set_blocks(0..count, fair.clamp(LEAST_BLOCK_TOKENS.min(most), most));
         let ws = &mut *self.ws;
         let table = &ws.offsets[ws.rope_of_layer[place.index]];
         let out = SharedRows::new(&mut ws.attended[..count * layer.heads * dim], layer.heads * dim);
@@ -729,7 +735,7 @@ impl Step<'_> {
     fn attend_few(&mut self, place: &Place<'_>, weights: &LayerWeights, kv: &KvLanes<'_>, stride: usize) {
         let (isa, count, layer) = (self.isa, self.count, place.layer);
         let (dim, group, kv_heads) = (layer.head_dim, layer.heads / layer.kv_heads, layer.kv_heads);
-        self.set_blocks(DECODE_ROWS);
+        self.set_blocks(0..self.count, DECODE_ROWS);
         let ws = &mut *self.ws;
         let table = &ws.offsets[ws.rope_of_layer[place.index]];
         let out = SharedRows::new(&mut ws.attended[..count * layer.heads * dim], layer.heads * dim);

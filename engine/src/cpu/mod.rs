@@ -161,8 +161,13 @@ impl Backend for CpuBackend {
         forward::recompute(self, stretch, selection, outputs, kv)
     }
 
-    fn probe(&mut self, stretch: &Stretch<'_>, kv: &mut KvLanes<'_>) -> Result<Vec<f32>, BackendError> {
-        forward::probe(self, stretch, kv)
+    fn probe(
+        &mut self,
+        stretch: &Stretch<'_>,
+        asking: usize,
+        kv: &mut KvLanes<'_>,
+    ) -> Result<Vec<f32>, BackendError> {
+        forward::probe(self, stretch, asking, kv)
     }
 
     fn logits(&self) -> &[f32] {

@@ -56,9 +56,8 @@ const CHECK_LAYER: usize = 1;
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// New tokens before the question, so that the question can be asked over all of the prompt.
-    Missing,
-    /// The question is asked what it attends to.
+    /// The question is asked what it attends to, over all of the prompt: new tokens before it, those of `todo`, take part,
+    /// and are computed before where they are too many.
     Probe,
     /// Tokens at `todo`, ascending; the prompt's last one ends it.
     Compute,
@@ -124,9 +123,8 @@ impl Reading {
             _ if reading.pieces.is_empty() => reading.todo = (prefix..=last).collect(),
             Strategy::Deviation(_) => reading.stage = Stage::Deviation { from: prefix },
             Strategy::HeadsAndQuery if is_asked => {
-                reading.stage = Stage::Missing;
+                reading.stage = Stage::Probe;
                 reading.todo = reading.new_tokens(prefix..reading.asked()).collect();
-                reading.skip_done();
             }
             Strategy::HeadsAndQuery | Strategy::Heads => {
                 let pieces = &reading.pieces;
@@ -159,7 +157,7 @@ impl Reading {
         let last = self.prompt.len();
         let later = match self.stage {
             Stage::Compute => 0,
-            Stage::Missing | Stage::Probe => self.share(self.reused()) + last - self.asked(),
+            Stage::Probe => self.share(self.reused()) + last - self.asked(),
             Stage::Deviation { from } => self.share(last - from),
         };
         (self.computed, self.todo.len() - self.done + later)
@@ -181,7 +179,7 @@ impl Reading {
         match self.stage {
             Stage::Compute if self.pieces.is_empty() => add(Purpose::Read, left),
             Stage::Compute => add(Purpose::Recompute, left),
-            Stage::Missing | Stage::Probe => {
+            Stage::Probe => {
                 add(Purpose::FillIn, left);
                 add(Purpose::Probe, asked);
                 let heads: usize = self.pieces.iter().map(|piece| piece.len().min(HEAD_TOKENS)).sum();
@@ -224,12 +222,6 @@ impl Reading {
         (self.todo, self.done, self.stage) = (todo, 0, Stage::Compute);
     }
 
-    fn skip_done(&mut self) {
-        if self.stage == Stage::Missing && self.done == self.todo.len() {
-            self.stage = Stage::Probe;
-        }
-    }
-
     /// Makes one graph call of at most `most` tokens over sequence `slot`, whose positions are prepared up to the
     /// prompt's end; true when it was the last: the last token's logits are there then, and nothing is committed yet.
     /// The head has to be attached.
@@ -244,13 +236,13 @@ impl Reading {
         most: usize,
     ) -> Result<bool, BackendError> {
         match self.stage {
-            Stage::Missing => {
-                self.compute(backend, kv, slot, most)?;
-                self.skip_done();
-                Ok(false)
-            }
             Stage::Probe => {
-                self.probe(backend, kv, slot)?;
+                let asking = self.prompt.len() - self.asked();
+                if self.todo.len() - self.done + asking <= backend.capacity(GraphKind::Probe) {
+                    self.probe(backend, kv, slot)?;
+                } else {
+                    self.compute(backend, kv, slot, most)?;
+                }
                 Ok(false)
             }
             Stage::Compute => self.compute(backend, kv, slot, most),
@@ -265,9 +257,12 @@ impl Reading {
         slot: usize,
         most: usize,
     ) -> Result<bool, BackendError> {
+        let left = self.todo.len() - self.done;
+        // The last call may be a little longer: a short one more would take its fixed time anew.
+        let most = if left <= most + most / 4 { left } else { most };
         let count = most
             .min(backend.capacity(GraphKind::Prefill))
-            .clamp(1, (self.todo.len() - self.done).max(1));
+            .clamp(1, left.max(1));
         let positions = &self.todo[self.done..(self.done + count).min(self.todo.len())];
         let is_last = positions.last() == Some(&(self.prompt.len() - 1));
         let tokens: Vec<TokenId> = positions.iter().map(|&position| self.prompt[position]).collect();
@@ -292,8 +287,10 @@ impl Reading {
         slot: usize,
     ) -> Result<(), BackendError> {
         let (asked, end) = (self.asked(), self.prompt.len());
-        let stretch = Stretch::new(slot, asked, &self.prompt[asked..]);
-        let received = backend.probe(&stretch, kv)?;
+        let missing = &self.todo[self.done..];
+        let places: Vec<usize> = missing.iter().copied().chain(asked..end).collect();
+        let tokens: Vec<TokenId> = places.iter().map(|&place| self.prompt[place]).collect();
+        let received = backend.probe(&Stretch::at(slot, &places, &tokens), end - asked, kv)?;
         let mut chosen: Vec<usize> = self
             .pieces
             .iter()
@@ -308,7 +305,7 @@ impl Reading {
         // Of equals the first.
         rest.sort_by(|&a, &b| received[b].total_cmp(&received[a]).then(a.cmp(&b)));
         chosen.extend(rest.into_iter().take(more));
-        chosen.extend(asked..end);
+        chosen.extend(places);
         chosen.sort_unstable();
         chosen.dedup();
         (self.todo, self.done, self.stage) = (chosen, 0, Stage::Compute);

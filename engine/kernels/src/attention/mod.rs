@@ -419,9 +419,9 @@ impl AttentionScratch {
                     let seen = seen.start.saturating_sub(at)..seen.end.saturating_sub(at).min(count);
                     let row = group * ROWS + row;
                     let (max, scale) = (self.total.max[row], 1.0 / self.total.sum[row]);
-                    let pairs = received[at..].iter_mut().zip(scores);
-                    for (received, score) in pairs.take(seen.end).skip(seen.start) {
-                        *received += exp(score - max) * scale;
+                    if seen.start < seen.end {
+                        let received = &mut received[at + seen.start..at + seen.end];
+                        softmax::add_shares(isa, &scores[seen], max, scale, received);
                     }
                 }
             }

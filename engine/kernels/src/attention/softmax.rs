@@ -7,7 +7,7 @@ mod softmax_avx2;
 use super::TILE_KEYS;
 use super::integer::{ROUNDER, quantise_row};
 use crate::isa::Isa;
-use crate::math::exp;
+use crate::math::{by_level, exp};
 use std::ops::Range;
 
 /// A row's scores against a tile.
@@ -93,4 +93,16 @@ pub(super) fn quantise(
     }
     let scaled: Scores = std::array::from_fn(|key| scores[key] * units[key]);
     quantise_row(isa, &scaled, limit, weights)
+}
+
+#[inline(always)]
+fn add_shares_body(scores: &[f32], max: f32, scale: f32, received: &mut [f32]) {
+    for (received, score) in received.iter_mut().zip(scores) {
+        *received += exp(score - max) * scale;
+    }
+}
+
+by_level! {
+    /// Adds `exp(score - max) * scale` of each score: what a row whose softmax is known gives to the keys.
+    add_shares(scores: &[f32], max: f32, scale: f32, received: &mut [f32]) => add_shares_body
 }
