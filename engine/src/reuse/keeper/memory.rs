@@ -43,7 +43,7 @@ struct Slot {
     is_prefix: bool,
     /// Whether it was brought here before anybody asked, and nobody has.
     is_unasked: bool,
-    /// When it was used last.
+    /// When it was used last; being taken in counts.
     used: u64,
 }
 
@@ -127,14 +127,14 @@ impl Memory {
                 is_dirty: true,
                 is_prefix: is_exact,
                 is_unasked: false,
-                used: self.clock,
+                used: 0,
             },
         );
     }
 
     /// Takes in a chunk that was loaded from disk for somebody.
     pub(super) fn put(&mut self, id: ChunkId, bytes: &Arc<ChunkBytes>, is_prefix: bool, weight: Weight<'_>) {
-        self.insert(id, Slot::clean(bytes, is_prefix, self.clock));
+        self.insert(id, Slot::clean(bytes, is_prefix));
         self.evict_to(self.ceiling_bytes, weight);
     }
 
@@ -146,7 +146,7 @@ impl Memory {
         }
         self.evict_to(self.ceiling_bytes.saturating_sub(bytes.len()), weight);
         self.counts.prefetched += 1;
-        let slot = Slot::clean(bytes, true, self.clock);
+        let slot = Slot::clean(bytes, true);
         self.insert(
             id,
             Slot {
@@ -251,7 +251,10 @@ impl Memory {
     }
 
     fn insert(&mut self, id: ChunkId, slot: Slot) {
+        self.clock += 1;
         self.bytes += slot.held.len();
+        let used = self.clock;
+        let slot = Slot { used, ..slot };
         if let Some(old) = self.chunks.insert(id, slot) {
             self.bytes -= old.held.len();
         }
@@ -285,13 +288,13 @@ impl Memory {
 }
 
 impl Slot {
-    fn clean(bytes: &Arc<ChunkBytes>, is_prefix: bool, used: u64) -> Slot {
+    fn clean(bytes: &Arc<ChunkBytes>, is_prefix: bool) -> Slot {
         Slot {
             held: Held::Bytes(Arc::clone(bytes)),
             is_dirty: false,
             is_prefix,
             is_unasked: false,
-            used,
+            used: 0,
         }
     }
 }

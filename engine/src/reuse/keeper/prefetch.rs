@@ -37,6 +37,11 @@ impl Plan {
         }
     }
 
+    /// Nothing more is to be brought until there is a new plan.
+    pub(super) fn give_up(&mut self) {
+        self.chunks.clear();
+    }
+
     /// For people to see.
     pub(super) fn views(&self) -> Vec<PrefetchView> {
         self.chunks.iter().map(|(_, view)| view.clone()).collect()

@@ -12,6 +12,9 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+/// Chunks of a batch at most: each is an open file until all are synced, and some systems allow few.
+const BATCH_CHUNKS: usize = 64;
+
 /// What a request leaves behind, to be stored.
 #[derive(Debug)]
 pub struct Leaving {
@@ -227,8 +230,14 @@ impl Shared {
             }
             if queue.readers == 0 && self.has_prefetch() {
                 drop(queue);
-                self.plan_prefetch();
-                self.prefetch_next();
+                let brought = catch_unwind(AssertUnwindSafe(|| {
+                    self.plan_prefetch();
+                    self.prefetch_next();
+                }));
+                if brought.is_err() {
+                    tracing::error!("bringing chunks into memory ended by a fault of its own");
+                    lock(&self.plan).give_up();
+                }
                 queue = lock(&self.queue);
             } else {
                 queue = self.wait(queue);
@@ -252,10 +261,19 @@ impl Shared {
         lock(&self.queue).is_sharing = false;
         self.changed.notify_all();
 
+        for chunks in job.chunks.chunks(BATCH_CHUNKS) {
+            self.write_batch(chunks)?;
+        }
+        self.save_uses();
+        Ok(())
+    }
+
+    /// Stores what can be stored of some chunks, and tells the first fault.
+    fn write_batch(&self, chunks: &[ChunkId]) -> Result<(), StoreError> {
         let names = self.model.shard_names();
         let mut batch = self.store.batch();
         let mut fault = Ok(());
-        for chunk in job.chunks {
+        for &chunk in chunks {
             self.wait_for_readers();
             let Some(bytes) = self.bytes_to_write(chunk) else {
                 continue;
@@ -263,18 +281,14 @@ impl Shared {
             let shards = names.iter().zip(&bytes.shards);
             let shards = shards.map(|(name, bytes)| Shard::whole(name, bytes)).collect();
             if let Err(error) = batch.add(chunk, shards) {
-                // One that is damaged does not keep the others from being stored; a full disk does.
-                let is_full = matches!(error, StoreError::File { .. } | StoreError::NoRoom { .. });
-                fault = fault.and(Err(error));
-                if is_full {
-                    break;
-                }
+                // What the disk has no room for says nothing about what is written already.
+                fault = Err(error);
+                break;
             }
         }
         self.wait_for_readers();
         let committed = batch.commit()?;
         lock(&self.memory).clean(&committed.written, &|id| self.weight(id));
-        self.save_uses();
         fault
     }
 
