@@ -159,9 +159,10 @@ fn a_killed_writer_leaves_whole_chunks_only() {
         let mut with_file = 0;
         for chunk in &all {
             let mut reader = store.load(chunk.id).unwrap();
-            let number = reader.record().tokens[0];
+            let stored = store.record(chunk.id).unwrap().tokens;
+            let number = stored[0];
             let (tokens, kv) = contents(number);
-            assert_eq!(reader.record().tokens, tokens);
+            assert_eq!(stored, tokens);
             assert_eq!(reader.read_all().unwrap().concat(), kv, "of chunk {number}");
             assert_eq!(store.with_content(SPACE, &tokens), [chunk.id]);
             with_file += usize::from(kv.len() > 96 << 10);

@@ -145,30 +145,41 @@ impl ChunkStore {
     /// [`StoreError::NoSuchChunk`], also of one that is not written yet; [`StoreError::ChunkDamaged`] when its file is missing, has another size or begins
     /// differently: then the chunk is dropped; [`StoreError::File`] and [`StoreError::Index`].
     pub fn load(&self, id: ChunkId) -> Result<ChunkReader, StoreError> {
-        let (record, small) = {
-            let state = self.0.state();
-            (rows::record(&state.index, id)?, rows::small(&state.index, id)?)
+        let (namespace, chain, base, bytes, tokens) = {
+            let catalogue = self.0.catalogue();
+            let written = catalogue.get(id).filter(|entry| entry.pending.is_none());
+            let entry = written.ok_or(StoreError::NoSuchChunk(id))?;
+            if entry.chain != entry.parent.then(&entry.tokens) {
+                drop(catalogue);
+                return Err(self
+                    .0
+                    .damaged(id, "belongs to a row with other tokens".to_owned()));
+            }
+            let tokens = entry.tokens.len();
+            (entry.namespace, entry.chain, entry.base, entry.bytes, tokens)
         };
-        if record.chain != record.parent.then(&record.tokens) {
-            return Err(self
-                .0
-                .damaged(id, "belongs to a row with other tokens".to_owned()));
-        }
-        if let Some(tensors) = small {
-            return Ok(ChunkReader::new(self.clone(), record, Source::Index(tensors)));
-        }
-        let sizes = record
-            .shards
-            .iter()
-            .map(|shard| (shard.name.as_str(), shard.bytes));
-        let preamble = file::preamble(record.namespace, record.chain, sizes);
-        let file =
-            file::open(&self.0.path(id), record.bytes, &preamble).map_err(|fault| self.0.fault(id, fault))?;
-        Ok(ChunkReader::new(
-            self.clone(),
-            record,
-            Source::File(file, preamble.len() as u64),
-        ))
+        let (shards, small) = {
+            let state = self.0.state();
+            (rows::shards(&state.index, id)?, rows::small(&state.index, id)?)
+        };
+        let source = match small {
+            Some(tensors) => Source::Index(tensors),
+            None => {
+                let sizes = shards.iter().map(|shard| (shard.name.as_str(), shard.bytes));
+                let preamble = file::preamble(namespace, chain, sizes);
+                let file = file::open(&self.0.path(id), bytes, &preamble)
+                    .map_err(|fault| self.0.fault(id, fault))?;
+                Source::File(file, preamble.len() as u64)
+            }
+        };
+        Ok(ChunkReader {
+            store: self.clone(),
+            id,
+            base,
+            tokens,
+            shards,
+            source,
+        })
     }
 
     /// What the index knows of a chunk.

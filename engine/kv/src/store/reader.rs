@@ -3,7 +3,7 @@
 use super::chunk_store::ChunkStore;
 use super::error::StoreError;
 use super::file;
-use super::record::ChunkRecord;
+use super::record::{ChunkId, ShardRecord};
 use std::fs::File;
 
 /// Where a chunk's tensors are.
@@ -18,23 +18,33 @@ pub(super) enum Source {
 /// An open chunk. It can be read to its end even when it is evicted meanwhile.
 #[derive(Debug)]
 pub struct ChunkReader {
-    store: ChunkStore,
-    record: ChunkRecord,
-    source: Source,
+    pub(super) store: ChunkStore,
+    pub(super) id: ChunkId,
+    pub(super) base: u32,
+    pub(super) tokens: usize,
+    pub(super) shards: Vec<ShardRecord>,
+    pub(super) source: Source,
 }
 
 impl ChunkReader {
-    pub(super) fn new(store: ChunkStore, record: ChunkRecord, source: Source) -> ChunkReader {
-        ChunkReader {
-            store,
-            record,
-            source,
-        }
+    /// The chunk.
+    pub fn id(&self) -> ChunkId {
+        self.id
     }
 
-    /// What the index knew of the chunk when it was opened.
-    pub fn record(&self) -> &ChunkRecord {
-        &self.record
+    /// The position of its first token, at which its keys are rotated.
+    pub fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// How many tokens it has.
+    pub fn tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// Its tensors, in order.
+    pub fn shards(&self) -> &[ShardRecord] {
+        &self.shards
     }
 
     /// Reads the bytes of one shard into `bytes`, whose content they replace and whose room they use. The checksum is
@@ -45,24 +55,18 @@ impl ChunkReader {
     /// holds is of no use. [`StoreError::Invalid`] when there is no such shard; [`StoreError::File`] when the system
     /// cannot read now.
     pub fn read(&mut self, shard: usize, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
-        let Some(wanted) = self.record.shards.get(shard) else {
+        let Some(wanted) = self.shards.get(shard) else {
             return Err(StoreError::Invalid(format!(
                 "shard {shard} of {}",
-                self.record.shards.len()
+                self.shards.len()
             )));
         };
-        let before: u64 = self
-            .record
-            .shards
-            .iter()
-            .take(shard)
-            .map(|shard| shard.bytes)
-            .sum();
+        let before: u64 = self.shards.iter().take(shard).map(|shard| shard.bytes).sum();
         let read = match &mut self.source {
             Source::File(file, tensors_at) => file::read(file, *tensors_at + before, wanted, bytes),
             Source::Index(tensors) => file::copy(tensors, before, wanted, bytes),
         };
-        read.map_err(|fault| self.store.0.fault(self.record.id, fault))
+        read.map_err(|fault| self.store.0.fault(self.id, fault))
     }
 
     /// The bytes of all shards, in order.
@@ -70,7 +74,7 @@ impl ChunkReader {
     /// # Errors
     /// As [`ChunkReader::read`].
     pub fn read_all(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
-        (0..self.record.shards.len())
+        (0..self.shards.len())
             .map(|shard| {
                 let mut bytes = Vec::new();
                 self.read(shard, &mut bytes)?;

@@ -190,10 +190,9 @@ pub(super) fn owners(index: &Connection, chunk: ChunkId) -> Result<Vec<Owner>, S
     .collect()
 }
 
-/// Everything the index knows of a chunk.
-pub(super) fn record(index: &Connection, chunk: ChunkId) -> Result<ChunkRecord, StoreError> {
-    const ACTION: &str = "reading a chunk";
-    let shards = all(
+/// The tensors of a chunk, in order.
+pub(super) fn shards(index: &Connection, chunk: ChunkId) -> Result<Vec<ShardRecord>, StoreError> {
+    all(
         index,
         "SELECT name, bytes, checksum FROM shard WHERE chunk = ?1 ORDER BY place",
         [chunk.0],
@@ -205,7 +204,13 @@ pub(super) fn record(index: &Connection, chunk: ChunkId) -> Result<ChunkRecord, 
             })
         },
     )
-    .during(ACTION)?;
+    .during("reading a chunk")
+}
+
+/// Everything the index knows of a chunk.
+pub(super) fn record(index: &Connection, chunk: ChunkId) -> Result<ChunkRecord, StoreError> {
+    const ACTION: &str = "reading a chunk";
+    let shards = shards(index, chunk)?;
     let record = first(
         index,
         "SELECT digest, parent, chain, base, ratio, made_ms, bytes, pinned, weight, used_ms
