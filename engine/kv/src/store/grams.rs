@@ -19,7 +19,7 @@ pub(super) fn fingerprints(tokens: &[u32]) -> Vec<i64> {
     }
     let grams: Vec<i64> = tokens.windows(GRAM_TOKENS).map(hash).collect();
     let mut kept = Vec::with_capacity(grams.len() / 8);
-    let mut smallest = 0;
+    let (mut smallest, mut last) = (0, usize::MAX);
     for end in WINDOW_GRAMS..=grams.len() {
         let start = end - WINDOW_GRAMS;
         if end == WINDOW_GRAMS || smallest < start {
@@ -29,7 +29,10 @@ pub(super) fn fingerprints(tokens: &[u32]) -> Vec<i64> {
         } else if grams[end - 1] <= grams[smallest] {
             smallest = end - 1;
         }
-        kept.push(grams[smallest]);
+        if smallest != last {
+            kept.push(grams[smallest]);
+            last = smallest;
+        }
     }
     kept.sort_unstable();
     kept.dedup();
