@@ -9,7 +9,7 @@ use super::erasing::checkpoint;
 use super::error::{During, StoreError};
 use super::file;
 use super::options::StoreOptions;
-use super::reader::{ChunkReader, Source};
+use super::reader::{ChunkReader, OpenChunk, Source};
 use super::record::{self, ChunkId, ChunkRecord, NewChunk, Owner, Shard};
 use super::recovery::{self, Recovery};
 use super::rows;
@@ -155,7 +155,7 @@ impl ChunkStore {
                     .0
                     .damaged(id, "belongs to a row with other tokens".to_owned()));
             }
-            let tokens = entry.tokens.len();
+            let tokens = entry.tokens.to_vec();
             (entry.namespace, entry.chain, entry.base, entry.bytes, tokens)
         };
         let (shards, small) = {
@@ -174,10 +174,12 @@ impl ChunkStore {
         };
         Ok(ChunkReader {
             store: self.clone(),
-            id,
-            base,
-            tokens,
-            shards,
+            record: OpenChunk {
+                id,
+                base,
+                tokens,
+                shards,
+            },
             source,
         })
     }

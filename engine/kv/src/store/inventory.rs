@@ -199,7 +199,7 @@ impl ChunkStore {
         let mut bytes = Vec::new();
         for id in ids {
             let read = self.load(id).and_then(|mut chunk| {
-                (0..chunk.shards().len()).try_for_each(|shard| chunk.read(shard, &mut bytes))
+                (0..chunk.record().shards.len()).try_for_each(|shard| chunk.read(shard, &mut bytes))
             });
             match read {
                 Ok(()) => verified.sound += 1,

@@ -133,7 +133,7 @@ pub use inventory::{ChunkSummary, ListOrder, OwnerSummary, Stats, Verified};
 pub use matching::{ChunkRun, PrefixChunk, PrefixMatch};
 pub use options::{Clock, StoreOptions};
 pub use promising::Promising;
-pub use reader::ChunkReader;
+pub use reader::{ChunkReader, OpenChunk};
 pub use record::{
     CHUNK_TOKENS, ChainHash, ChunkId, ChunkRecord, MAX_NAME_BYTES, MAX_SHARDS, Namespace, NewChunk, Owner,
     Shard, ShardRecord, content_hash,

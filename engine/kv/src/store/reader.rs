@@ -19,32 +19,27 @@ pub(super) enum Source {
 #[derive(Debug)]
 pub struct ChunkReader {
     pub(super) store: ChunkStore,
-    pub(super) id: ChunkId,
-    pub(super) base: u32,
-    pub(super) tokens: usize,
-    pub(super) shards: Vec<ShardRecord>,
+    pub(super) record: OpenChunk,
     pub(super) source: Source,
 }
 
-impl ChunkReader {
+/// What is known of an open chunk; [`ChunkStore::record`] has more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenChunk {
     /// The chunk.
-    pub fn id(&self) -> ChunkId {
-        self.id
-    }
-
+    pub id: ChunkId,
     /// The position of its first token, at which its keys are rotated.
-    pub fn base(&self) -> u32 {
-        self.base
-    }
-
-    /// How many tokens it has.
-    pub fn tokens(&self) -> usize {
-        self.tokens
-    }
-
+    pub base: u32,
+    /// Its tokens.
+    pub tokens: Vec<u32>,
     /// Its tensors, in order.
-    pub fn shards(&self) -> &[ShardRecord] {
-        &self.shards
+    pub shards: Vec<ShardRecord>,
+}
+
+impl ChunkReader {
+    /// What is known of the chunk.
+    pub fn record(&self) -> &OpenChunk {
+        &self.record
     }
 
     /// Reads the bytes of one shard into `bytes`, whose content they replace and whose room they use. The checksum is
@@ -55,18 +50,24 @@ impl ChunkReader {
     /// holds is of no use. [`StoreError::Invalid`] when there is no such shard; [`StoreError::File`] when the system
     /// cannot read now.
     pub fn read(&mut self, shard: usize, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
-        let Some(wanted) = self.shards.get(shard) else {
+        let Some(wanted) = self.record.shards.get(shard) else {
             return Err(StoreError::Invalid(format!(
                 "shard {shard} of {}",
-                self.shards.len()
+                self.record.shards.len()
             )));
         };
-        let before: u64 = self.shards.iter().take(shard).map(|shard| shard.bytes).sum();
+        let before: u64 = self
+            .record
+            .shards
+            .iter()
+            .take(shard)
+            .map(|shard| shard.bytes)
+            .sum();
         let read = match &mut self.source {
             Source::File(file, tensors_at) => file::read(file, *tensors_at + before, wanted, bytes),
             Source::Index(tensors) => file::copy(tensors, before, wanted, bytes),
         };
-        read.map_err(|fault| self.store.0.fault(self.id, fault))
+        read.map_err(|fault| self.store.0.fault(self.record.id, fault))
     }
 
     /// The bytes of all shards, in order.
@@ -74,7 +75,7 @@ impl ChunkReader {
     /// # Errors
     /// As [`ChunkReader::read`].
     pub fn read_all(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
-        (0..self.shards.len())
+        (0..self.record.shards.len())
             .map(|shard| {
                 let mut bytes = Vec::new();
                 self.read(shard, &mut bytes)?;

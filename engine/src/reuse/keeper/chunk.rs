@@ -100,7 +100,7 @@ impl Shared {
     pub(super) fn read(&self, id: ChunkId) -> Result<Arc<ChunkBytes>, StoreError> {
         let begin = Instant::now();
         let mut reader = self.store.load(id)?;
-        let (tokens, base) = (reader.tokens(), reader.base() as usize);
+        let (tokens, base) = (reader.record().tokens.len(), reader.record().base as usize);
         let bytes = Arc::new(ChunkBytes {
             tokens,
             base,

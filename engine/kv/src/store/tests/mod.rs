@@ -113,13 +113,14 @@ fn what_was_put_is_loaded_as_it_was() {
     let mut reader = store.load(id).unwrap();
     assert_eq!(reader.read_all().unwrap(), [first, second]);
     let record = store.record(id).unwrap();
-    assert_eq!((reader.id(), reader.base(), reader.tokens()), (id, 256, 256));
+    assert_eq!((reader.record().id, reader.record().base), (id, 256));
     assert_eq!((record.base, record.ratio, record.pinned), (256, 0.25, false));
     assert_eq!((record.parent, record.chain), (parent, parent.then(&tokens)));
     assert_eq!((&record.tokens, record.content), (&tokens, content_hash(&tokens)));
     assert_eq!(record.owners, [owner("a")]);
     assert_eq!(record.shards[0].name, "layers.0-7");
-    assert_eq!(record.shards, reader.shards());
+    assert_eq!(record.shards, reader.record().shards);
+    assert_eq!(record.tokens, reader.record().tokens);
     assert!(matches!(
         reader.read(2, &mut Vec::new()),
         Err(StoreError::Invalid(_))
