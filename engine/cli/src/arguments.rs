@@ -330,7 +330,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// A size in bytes, or 0 for nothing at all.
-fn bytes_or_nothing(text: &str) -> Result<u64, String> {
+pub fn bytes_or_nothing(text: &str) -> Result<u64, String> {
     match text.trim() {
         "0" => Ok(0),
         text => bytes(text),

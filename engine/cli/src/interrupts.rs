@@ -56,12 +56,15 @@ pub fn on_stop(mut react: impl FnMut(Stop) + Send + 'static) -> Outcome {
 /// Ends the program at Ctrl-C and at requests to end, and takes the line about work in progress away first; once in a
 /// program.
 pub fn end_without_a_trace() -> Outcome {
-    on_stop(|stop| {
-        StatusLine::wipe();
-        process::exit(match stop {
-            Stop::Interrupt => INTERRUPTED,
-            Stop::End(code) => code,
-        })
+    on_stop(end)
+}
+
+/// Takes the line about work in progress away, and ends the program as it is asked to.
+pub fn end(stop: Stop) {
+    StatusLine::wipe();
+    process::exit(match stop {
+        Stop::Interrupt => INTERRUPTED,
+        Stop::End(code) => code,
     })
 }
 

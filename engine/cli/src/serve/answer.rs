@@ -36,7 +36,7 @@ enum News {
     /// It has a lane.
     Begun,
     Text(String),
-    End(Answer),
+    End(Box<Answer>),
 }
 
 /// A request in the engine; dropping it cancels it.
@@ -77,7 +77,7 @@ impl Running {
                 if let Ok(answer) = &result {
                     meters.answered(answer);
                 }
-                let _ = sender.send(result.map(News::End));
+                let _ = sender.send(result.map(|answer| News::End(Box::new(answer))));
             }),
         });
         Running {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use reprise_library::{Passage, Place, rank};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::failure::{Failure, Outcome};
 
@@ -24,6 +25,32 @@ pub struct Workload {
     pub texts: Vec<Text>,
     /// The questions.
     pub requests: Vec<Request>,
+}
+
+impl Workload {
+    /// The texts and questions of all of them as one.
+    pub fn of_all(workloads: Vec<Workload>) -> Workload {
+        let mut all = Workload {
+            name: String::new(),
+            system: DOCUMENT_SYSTEM,
+            texts: Vec::new(),
+            requests: Vec::new(),
+        };
+        for workload in workloads {
+            let before = all.texts.len();
+            if !all.name.is_empty() {
+                all.name += "+";
+            }
+            all.name += &workload.name;
+            all.texts.extend(workload.texts);
+            all.requests
+                .extend(workload.requests.into_iter().map(|request| Request {
+                    texts: request.texts.iter().map(|text| before + text).collect(),
+                    ..request
+                }));
+        }
+        all
+    }
 }
 
 /// A text that prompts contain.
@@ -53,27 +80,76 @@ pub struct Request {
     pub answers: Vec<String>,
 }
 
-/// A line of a file. Files hold one kind of lines.
-#[derive(Deserialize)]
-#[serde(untagged)]
+/// A line of a file. Files hold one kind of lines, which a field tells apart.
 enum Line {
-    Skill {
-        skill: String,
-        instruction: String,
-    },
-    Chat {
-        sessions: Vec<Session>,
-        questions: Vec<Question>,
-    },
-    Article {
-        title: String,
-        paragraphs: Vec<Paragraph>,
-    },
-    Document {
-        question: String,
-        answers: Vec<String>,
-        passages: Vec<Source>,
-    },
+    Skill(SkillTask),
+    Chat(Chat),
+    Article(Article),
+    Document(Document),
+}
+
+/// Reads the whole of a line.
+type Read = fn(Value) -> serde_json::Result<Line>;
+
+/// The fields that tell kinds of lines apart.
+const KINDS: [(&str, Read); 4] = [
+    ("skill", |value| serde_json::from_value(value).map(Line::Skill)),
+    ("sessions", |value| serde_json::from_value(value).map(Line::Chat)),
+    ("paragraphs", |value| {
+        serde_json::from_value(value).map(Line::Article)
+    }),
+    ("passages", |value| {
+        serde_json::from_value(value).map(Line::Document)
+    }),
+];
+
+impl Line {
+    /// Reads a line, and says which of [`KINDS`] it is; else what is wrong with it.
+    fn parse(text: &str) -> Result<(&'static str, Line), String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| format!("this is no JSON: {error}"))?;
+        let (kind, read) = KINDS.iter().find(|(kind, _)| value.get(kind).is_some()).ok_or(
+            "a workload's line has skill, sessions, paragraphs or passages, and this has none of them",
+        )?;
+        let line = read(value).map_err(|error| error.to_string())?;
+        let questions = match &line {
+            Line::Skill(task) => vec![&task.instruction],
+            Line::Chat(chat) => chat.questions.iter().map(|asked| &asked.question).collect(),
+            Line::Article(article) => {
+                let asked = article.paragraphs.iter().flat_map(|one| &one.questions);
+                asked.map(|asked| &asked.question).collect()
+            }
+            Line::Document(document) => vec![&document.question],
+        };
+        match questions.iter().all(|question| !question.trim().is_empty()) {
+            true => Ok((kind, line)),
+            false => Err("a question is empty".into()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SkillTask {
+    skill: String,
+    instruction: String,
+}
+
+#[derive(Deserialize)]
+struct Chat {
+    sessions: Vec<Session>,
+    questions: Vec<Question>,
+}
+
+#[derive(Deserialize)]
+struct Article {
+    title: String,
+    paragraphs: Vec<Paragraph>,
+}
+
+#[derive(Deserialize)]
+struct Document {
+    question: String,
+    answers: Vec<String>,
+    passages: Vec<Source>,
 }
 
 #[derive(Deserialize)]
@@ -114,39 +190,47 @@ const SKILL_SYSTEM: &str = "Follow the skill below. Say how you go about the tas
 pub fn load(path: &Path, limit: usize) -> Outcome<Workload> {
     let cannot = |what: String| Failure::message(format!("{}: {what}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
-    let mut lines = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
+    let mut first = None;
     for (number, line) in text
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
     {
-        lines.push(
-            serde_json::from_str::<Line>(line)
-                .map_err(|error| cannot(format!("line {} is no known workload: {error}", number + 1)))?,
-        );
+        let cannot = |what: String| cannot(format!("line {}: {what}", number + 1));
+        let (kind, line) = Line::parse(line).map_err(cannot)?;
+        match *first.get_or_insert(kind) {
+            first if first == kind => lines.push(line),
+            first => {
+                return Err(cannot(format!(
+                    "this is about {kind}, and earlier lines are about {first}; make two files of it"
+                )));
+            }
+        }
     }
     let name = path
         .file_stem()
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let is_skills = lines.iter().all(|line| matches!(line, Line::Skill { .. }));
-    let is_chats = lines.iter().all(|line| matches!(line, Line::Chat { .. }));
-    let (texts, requests, system) = match lines.is_empty() {
-        true => return Err(cannot("there is nothing in it".into())),
-        false if is_skills => {
+    let (texts, requests, system) = match first {
+        None => return Err(cannot("there is nothing in it".into())),
+        Some("skill") => {
             let (texts, requests) = skills(lines, path, limit)?;
             (texts, requests, SKILL_SYSTEM)
         }
-        false => {
+        Some(kind) => {
             let (texts, requests) = questions(lines, limit)?;
-            (
-                texts,
-                requests,
-                if is_chats { CHAT_SYSTEM } else { DOCUMENT_SYSTEM },
-            )
+            let system = match kind {
+                "sessions" => CHAT_SYSTEM,
+                _ => DOCUMENT_SYSTEM,
+            };
+            (texts, requests, system)
         }
     };
+    if requests.is_empty() {
+        return Err(cannot("there is no question in it".into()));
+    }
     Ok(Workload {
         name,
         system,
@@ -160,7 +244,7 @@ fn skills(lines: Vec<Line>, path: &Path, limit: usize) -> Outcome<(Vec<Text>, Ve
     let (mut texts, mut known) = (Vec::new(), BTreeMap::new());
     let mut requests = Vec::new();
     for line in lines.into_iter().take(limit) {
-        let Line::Skill { skill, instruction } = line else {
+        let Line::Skill(SkillTask { skill, instruction }) = line else {
             continue;
         };
         let index = match known.get(&skill) {
@@ -191,12 +275,12 @@ fn questions(lines: Vec<Line>, limit: usize) -> Outcome<(Vec<Text>, Vec<Request>
     let (mut bodies, mut asked): (Vec<String>, Vec<Question>) = (Vec::new(), Vec::new());
     for line in lines {
         match line {
-            Line::Skill { .. } => {}
-            Line::Document {
+            Line::Skill(_) => {}
+            Line::Document(Document {
                 question,
                 answers,
                 passages,
-            } => {
+            }) => {
                 for Source { title, text } in passages {
                     let title = if title.is_empty() {
                         title
@@ -210,7 +294,7 @@ fn questions(lines: Vec<Line>, limit: usize) -> Outcome<(Vec<Text>, Vec<Request>
                 }
                 asked.push(Question { question, answers });
             }
-            Line::Article { title, paragraphs } => {
+            Line::Article(Article { title, paragraphs }) => {
                 for paragraph in paragraphs {
                     let title = title.replace('_', " ");
                     bodies.extend(
@@ -219,7 +303,7 @@ fn questions(lines: Vec<Line>, limit: usize) -> Outcome<(Vec<Text>, Vec<Request>
                     asked.extend(paragraph.questions);
                 }
             }
-            Line::Chat { sessions, questions } => {
+            Line::Chat(Chat { sessions, questions }) => {
                 for session in sessions {
                     let mut open = String::new();
                     for turn in session.turns {
@@ -257,7 +341,11 @@ fn questions(lines: Vec<Line>, limit: usize) -> Outcome<(Vec<Text>, Vec<Request>
         requests.push(Request {
             question: format!("Question: {question}\nAnswer with a few words."),
             texts,
-            answers,
+            // An answer of nothing would make silence right.
+            answers: answers
+                .into_iter()
+                .filter(|answer| !answer.trim().is_empty())
+                .collect(),
         });
     }
     let texts = passages
@@ -298,7 +386,74 @@ fn pieces(text: &str, most: usize) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::pieces;
+    use super::*;
+
+    fn load_lines(lines: &str, limit: usize) -> Result<Workload, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("some.jsonl");
+        fs::write(&file, lines).unwrap();
+        load(&file, limit).map_err(|failure| match failure {
+            Failure::Message(text) => text,
+            other => format!("{other:?}"),
+        })
+    }
+
+    const ASKED: &str = r#"{"question": "Who?", "answers": ["Ada", " "], "passages": [{"title": "", "text": "Ada wrote it."}]}"#;
+    const CHAT: &str = r#"{"sessions": [{"date": "today", "turns": [{"speaker": "A", "text": "Hello"}]}],
+        "questions": [{"question": "When?", "answers": []}, {"question": "Why?", "answers": ["so"]}]}"#;
+
+    #[test]
+    fn lines_become_texts_and_questions() {
+        let workload = load_lines(&format!("\n{ASKED}\n"), usize::MAX).unwrap();
+        assert_eq!((workload.texts.len(), workload.requests.len()), (1, 1));
+        assert_eq!(workload.requests[0].answers, ["Ada"]);
+        let chat = CHAT.replace('\n', "");
+        assert_eq!(load_lines(&chat, usize::MAX).unwrap().requests.len(), 2);
+        let limited = load_lines(&chat, 1).unwrap();
+        assert!(limited.requests.len() == 1 && limited.requests[0].answers.is_empty());
+        let both = Workload::of_all(vec![workload, limited]);
+        assert_eq!((both.name.as_str(), both.texts.len()), ("some+some", 2));
+        assert_eq!(both.requests[1].texts, [1]);
+    }
+
+    #[test]
+    fn faults_are_told_with_the_line_and_the_field() {
+        let fault = |lines: &str| load_lines(lines, usize::MAX).err().unwrap();
+        let with = |line: &str| fault(&format!("{ASKED}\n\n{line}\n"));
+        let cases = [
+            (
+                with(r#"{"question": "Who?", "passages": []}"#),
+                ["line 3", "`answers`"],
+            ),
+            (with("{\"question\": \"Who?\""), ["line 3", "no JSON"]),
+            (with(r#"{"question": "Who?"}"#), ["line 3", "passages"]),
+            (with("7"), ["line 3", "none of them"]),
+            (
+                with(r#"{"question": " ", "answers": [], "passages": []}"#),
+                ["line 3", "question is empty"],
+            ),
+            (
+                with(r#"{"question": "Who?", "answers": "Ada", "passages": []}"#),
+                ["line 3", "string"],
+            ),
+            (
+                with(&CHAT.replace('\n', "")),
+                ["line 3", "earlier lines are about passages"],
+            ),
+            (fault(" \n"), ["some.jsonl", "nothing in it"]),
+            (
+                fault(r#"{"title": "A", "paragraphs": [{"text": "b", "questions": []}]}"#),
+                ["some.jsonl", "no question"],
+            ),
+            (
+                fault(r#"{"skill": "nothing", "instruction": "Do."}"#),
+                ["nothing", "SKILL.md"],
+            ),
+        ];
+        for (fault, words) in cases {
+            assert!(words.iter().all(|word| fault.contains(word)), "{fault}");
+        }
+    }
 
     #[test]
     fn pieces_end_behind_sentences_and_lose_no_word() {
