@@ -399,7 +399,7 @@ mod tests {
     }
 
     const ASKED: &str = r#"{"question": "Who?", "answers": ["Ada", " "], "passages": [{"title": "", "text": "Ada wrote it."}]}"#;
-    const CHAT: &str = r#"{"sessions": [{"date": "today", "turns": [{"speaker": "A", "text": "Hello"}]}],
+    const CHAT: &str = r#"{"sessions": [{"date": "today", "turns": [{"speaker": "A", "text": "When we met"}]}],
         "questions": [{"question": "When?", "answers": []}, {"question": "Why?", "answers": ["so"]}]}"#;
 
     #[test]

@@ -109,7 +109,7 @@ against none of that worker.
 Times are medians. Those of the other side are what its client sees; it keeps what it was asked
 before, ours keeps nothing of a question. CPU s is of all answers together. With --prefix the rows
 are none, hit (the engine has the prompt), restart (the model was loaded anew, and chunks are on the
-disk only) and llama-server hit; answers are one token.
+disk only) and llama-server hit; answers are one token, and ratio_to_reprise is that to hit.
 
 Examples:
   reprise bench workload hotpotqa.jsonl -m model.gguf --limit 20

@@ -20,7 +20,7 @@ pub struct Outcomes {
     pub reused_tokens: Vec<f64>,
     pub moved_tokens: Vec<f64>,
     pub recomputed_tokens: Vec<f64>,
-    pub steps: Vec<Steps>,
+    steps: Vec<Steps>,
     cpu_seconds: Vec<f64>,
     read_bytes: Vec<f64>,
     memory_hits: usize,
@@ -49,7 +49,9 @@ impl Outcomes {
         self.reused_tokens.push(answer.reused_tokens as f64);
         self.moved_tokens.push(answer.moved_tokens as f64);
         self.recomputed_tokens.push(answer.recomputed_tokens as f64);
-        self.steps.push(answer.steps);
+        // Computing takes some time; without any, nothing was told.
+        self.steps
+            .extend((answer.steps != Steps::default()).then_some(answer.steps));
         self.cpu_seconds.extend(asked.cpu_seconds);
         self.read_bytes.extend(asked.read_bytes.map(|bytes| bytes as f64));
         self.memory_hits += asked.memory_hits;
@@ -97,7 +99,7 @@ impl Outcomes {
     }
 
     /// The median of something of the steps.
-    pub fn step(&self, of: impl Fn(&Steps) -> f64) -> f64 {
+    fn step(&self, of: impl Fn(&Steps) -> f64) -> f64 {
         median(&self.steps.iter().map(of).collect::<Vec<_>>())
     }
 
@@ -148,7 +150,7 @@ impl Outcomes {
 
     /// Hits of memory and flash, where the side has these.
     pub fn hits(&self) -> Option<(usize, usize)> {
-        (!self.steps.is_empty()).then_some((self.memory_hits, self.flash_hits))
+        (!self.moved_tokens.is_empty()).then_some((self.memory_hits, self.flash_hits))
     }
 
     /// For JSON; what is not known is null.

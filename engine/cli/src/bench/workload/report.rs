@@ -51,6 +51,11 @@ fn cell(value: f64, decimals: usize) -> String {
     }
 }
 
+/// A time in milliseconds, short ones with a tenth.
+fn wait(ms: f64) -> String {
+    cell(ms, usize::from(ms < 100.0))
+}
+
 fn maybe(value: Option<f64>, decimals: usize) -> String {
     cell(value.unwrap_or(f64::NAN), decimals)
 }
@@ -62,32 +67,34 @@ fn times(ratio: f64) -> String {
     }
 }
 
-/// A table in Markdown: the first column to the left, the others to the right.
-fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+/// A table in Markdown: the first columns to the left, the others to the right.
+fn table(left: usize, head: &[&str], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         // Markdown's line below the head takes two at least.
         cells.chain([head[column].chars().count()]).fold(2, usize::max)
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    let fit = |column: usize, text: &str| match column {
-        0 => format!("{text:<width$}", width = widths[0]),
-        _ => format!("{text:>width$}", width = widths[column]),
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let fit = |(text, (column, &width)): (&str, (usize, &usize))| match column < left {
+            true => format!("{text:<width$}"),
+            false => format!("{text:>width$}"),
+        };
+        let cells: Vec<String> = cells.zip(widths.iter().enumerate()).map(fit).collect();
+        format!("| {} |\n", cells.join(" | "))
     };
-    let mut text = line(head.iter().enumerate().map(|(at, text)| fit(at, text)).collect());
-    text += &line(
-        widths
-            .iter()
-            .enumerate()
-            .map(|(at, &width)| match at {
-                0 => "-".repeat(width),
-                _ => format!("{}:", "-".repeat(width.saturating_sub(1))),
-            })
-            .collect(),
-    );
+    let rules: Vec<String> = widths
+        .iter()
+        .enumerate()
+        .map(|(column, &width)| match column < left {
+            true => "-".repeat(width),
+            false => format!("{}:", "-".repeat(width - 1)),
+        })
+        .collect();
+    let mut text = line(&mut head.iter().copied());
+    text += &line(&mut rules.iter().map(String::as_str));
     for row in rows {
-        text += &line(row.iter().enumerate().map(|(at, text)| fit(at, text)).collect());
+        text += &line(&mut row.iter().map(String::as_str));
     }
     text
 }
@@ -173,8 +180,7 @@ impl Report {
         let (ours, server) = (self.ttft_of(self.ours()), self.server());
         if let Some(server) = server.filter(|_| ours.is_finite()) {
             text += &format!(
-                "\n{}'s first token comes after {:.2} times the wait of {}\n",
-                server.name,
+                "\n{SERVER}'s first token comes after {:.2} times the wait of {}\n",
                 server.outcomes.ttft() / ours,
                 self.ours()
             );
@@ -200,13 +206,15 @@ impl Report {
 
     fn waits(&self, rows: &[&Row]) -> String {
         let none = self.ttft_of("none");
+        // One token of one long prompt says nothing of answers.
+        let columns = if self.question.is_some() { 7 } else { 11 };
         let lines: Vec<Vec<String>> = rows
             .iter()
             .map(|row| {
                 let outcomes = &row.outcomes;
-                vec![
+                let mut cells = vec![
                     row.name.clone(),
-                    cell(outcomes.ttft(), 0),
+                    wait(outcomes.ttft()),
                     times(none / outcomes.ttft()),
                     cell(median(&outcomes.prompt_tokens), 0),
                     cell(median(&outcomes.reused_tokens), 0),
@@ -216,16 +224,15 @@ impl Report {
                     maybe(outcomes.exact(), 1),
                     maybe(outcomes.kl(), 4),
                     maybe(outcomes.top1(), 3),
-                ]
+                ];
+                cells.truncate(columns);
+                cells
             })
             .collect();
-        table(
-            &[
-                "method", "TTFT ms", "faster", "prompt", "reused", "moved", "again", "F1", "exact", "KL",
-                "top-1",
-            ],
-            &lines,
-        )
+        let head = [
+            "method", "TTFT ms", "faster", "prompt", "reused", "moved", "again", "F1", "exact", "KL", "top-1",
+        ];
+        table(1, &head[..columns], &lines)
     }
 
     /// What went on until the first token.
@@ -255,6 +262,7 @@ impl Report {
             })
             .collect();
         table(
+            1,
             &[
                 "method",
                 "match ms",
@@ -282,20 +290,20 @@ impl Report {
                 let outcomes = &row.outcomes;
                 Some(vec![
                     ablation.part.to_owned(),
-                    cell(outcomes.ttft(), 0),
+                    ablation.without.to_owned(),
+                    wait(outcomes.ttft()),
                     times(outcomes.ttft() / whole),
                     cell(row.stored_bytes.unwrap_or(self.stored_bytes) as f64 / 1e6, 1),
                     maybe(outcomes.f1(), 1),
                     maybe(outcomes.kl(), 4),
-                    ablation.without.to_owned(),
                 ])
             })
             .collect();
         if lines.is_empty() {
             return String::new();
         }
-        let head = ["without", "TTFT ms", "wait", "MB stored", "F1", "KL", "that is"];
-        format!("\n{}", table(&head, &lines))
+        let head = ["without", "that is", "TTFT ms", "wait", "MB stored", "F1", "KL"];
+        format!("\n{}", table(2, &head, &lines))
     }
 }
 
@@ -333,7 +341,7 @@ mod tests {
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let text = table(&["a", "b"], &[vec!["long name".into(), "1".into()]]);
+        let text = table(1, &["a", "b"], &[vec!["long name".into(), "1".into()]]);
         assert_eq!(
             text,
             "| a         |  b |\n| --------- | -: |\n| long name |  1 |\n"
