@@ -208,6 +208,9 @@ pub enum BackendError {
         start: usize,
         end: usize,
     },
+    /// Keys and values that were on their way did not come.
+    #[error(transparent)]
+    Lost(#[from] reprise_kv::Lost),
     /// The call needs a component that is not attached.
     #[error("the {0:?} component is not loaded; attach it first")]
     Detached(Component),
@@ -219,7 +222,7 @@ pub enum BackendError {
 /// A compute backend. Contract, held by the conformance suite for each backend:
 ///
 /// - `run` writes keys and values of exactly the call's positions, which the caller has prepared and not committed, and
-///   reads those before them.
+///   reads those before them. Before it reads a layer's, it waits for what is on its way there ([`KvLanes::arrive`]).
 /// - A token's logits depend on the tokens before it and on nothing else: not on how a prompt is split into calls, on
 ///   which other sequences share the call, on the number of threads, or on what ran before.
 /// - After an error the backend can be used as if the call had not been made; the call's positions hold no valid keys.

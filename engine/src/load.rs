@@ -37,6 +37,8 @@ pub struct Loaded {
     pub profile: KvProfile,
     /// See there.
     pub source: Source,
+    /// What prefill calls take here, where tuning measured it (see [`profile::prefill_latencies`]).
+    pub prefill_latencies: Vec<(usize, f64)>,
     /// The KV memory.
     pub pool: PagePool,
     /// What one token costs.
@@ -132,8 +134,10 @@ impl Loaded {
             "model loaded"
         );
         let work = Work::of(&gguf, &layouts);
+        let prefill_latencies = profile::prefill_latencies(&gguf, options.profiles.as_deref());
         Ok(Loaded {
             info,
+            prefill_latencies,
             gguf,
             tokenizer,
             backend,

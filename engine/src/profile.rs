@@ -60,6 +60,15 @@ pub fn of_model(
     Ok((cautious(gguf, arch), Source::Cautious))
 }
 
+/// What prefill calls of some sizes took when the model was tuned on this machine: tokens and seconds, none where it was
+/// not.
+pub fn prefill_latencies(gguf: &Gguf, folder: Option<&Path>) -> Vec<(usize, f64)> {
+    let stored = folder.and_then(|folder| store::load(folder, &gguf.fingerprint()));
+    stored
+        .and_then(|stored| stored.latencies)
+        .map_or_else(Vec::new, |latencies| latencies.prefill)
+}
+
 /// Eight bits for keys and values, with the keys' bias taken out where there is one: the bias is most of the mean, and
 /// keys that are almost pure bias are what ruins small formats (DESIGN section 5).
 fn cautious(gguf: &Gguf, arch: &Architecture) -> KvProfile {

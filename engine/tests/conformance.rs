@@ -260,10 +260,7 @@ fn recomputes(loaded: &mut Model, prompt: &[u32], whole: &[f32]) {
     }
 
     // Every head of every token gives one in all, and to nobody behind it.
-    let kv = &mut reprise_kv::KvLanes {
-        layouts: &loaded.layouts,
-        sequences: &mut loaded.sequences,
-    };
+    let kv = &mut reprise_kv::KvLanes::new(&loaded.layouts, &mut loaded.sequences);
     let received = loaded
         .backend
         .probe(&Stretch::new(0, 580, &prompt[580..]), prompt.len() - 580, kv)
@@ -287,10 +284,7 @@ fn recompute(
     tokens: &[u32],
     selection: &Selection<'_>,
 ) -> Result<Vec<usize>, BackendError> {
-    let mut kv = reprise_kv::KvLanes {
-        layouts: &loaded.layouts,
-        sequences: &mut loaded.sequences,
-    };
+    let mut kv = reprise_kv::KvLanes::new(&loaded.layouts, &mut loaded.sequences);
     let stretch = Stretch::at(0, positions, tokens);
     loaded
         .backend

@@ -16,7 +16,7 @@
 //!
 //! let mut sequences = [pool.sequence()];
 //! sequences[0].prepare(300, None)?;
-//! let lanes = KvLanes { layouts: &layouts, sequences: &mut sequences };
+//! let lanes = KvLanes::new(&layouts, &mut sequences);
 //! // SAFETY: position 299 was prepared, and no other thread writes it.
 //! unsafe { lanes.layer(0, 0).write(Isa::best(), 0, 299, &[1.0; 64], &[2.0; 64]) };
 //! sequences[0].commit(300);
@@ -34,7 +34,7 @@ mod view;
 pub use layout::{LayerLayout, LayerShape};
 pub use profile::{KvProfile, LayerProfile, ProfileMismatch, ResidualKeys};
 pub use reprise_kernels::kv::KvFormat;
-pub use view::{HeadKv, KvLanes, LayerKv};
+pub use view::{Arrivals, HeadKv, KvLanes, LayerKv, Lost};
 
 /// Positions in a page.
 pub const PAGE_TOKENS: usize = 256;

@@ -167,10 +167,7 @@ mod tests {
         let pool = LayerLayout::pool(layouts, 8).unwrap();
         let mut sequences = [pool.sequence()];
         sequences[0].prepare(len, None).unwrap();
-        let lanes = KvLanes {
-            layouts,
-            sequences: &mut sequences,
-        };
+        let lanes = KvLanes::new(layouts, &mut sequences);
         for layer in 0..layouts.len() {
             let layer = lanes.layer(layer, 0);
             for (position, head) in (0..len).flat_map(|p| (0..2).map(move |h| (p, h))) {

@@ -8,6 +8,28 @@ use reprise_kernels::isa::Isa;
 use reprise_kernels::kv::tq4::Side;
 use reprise_kernels::kv::{read, write};
 
+/// Keys and values that are on their way into a sequence while a call computes.
+pub trait Arrivals: std::fmt::Debug + Sync {
+    /// Waits until everything of a layer and of those before it is there, and stores it.
+    ///
+    /// # Errors
+    /// When some of it cannot be had.
+    fn arrive(
+        &mut self,
+        layer: usize,
+        layouts: &[LayerLayout],
+        sequences: &mut [Sequence],
+    ) -> Result<(), Lost>;
+}
+
+/// Keys and values that were on their way and cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("stored keys and values cannot be had: {reason}")]
+pub struct Lost {
+    /// Why.
+    pub reason: String,
+}
+
 /// The sequences of one graph call, and how their layers are laid out.
 #[derive(Debug)]
 pub struct KvLanes<'a> {
@@ -15,9 +37,32 @@ pub struct KvLanes<'a> {
     pub layouts: &'a [LayerLayout],
     /// The sequences, by lane.
     pub sequences: &'a mut [Sequence],
+    /// What is still on its way into one of them.
+    pub arrivals: Option<&'a mut dyn Arrivals>,
 }
 
-impl KvLanes<'_> {
+impl<'a> KvLanes<'a> {
+    /// Sequences in which everything is.
+    pub fn new(layouts: &'a [LayerLayout], sequences: &'a mut [Sequence]) -> KvLanes<'a> {
+        KvLanes {
+            layouts,
+            sequences,
+            arrivals: None,
+        }
+    }
+
+    /// Waits for what is on its way into a layer and those before it. To be called before the layer's keys and values
+    /// are read.
+    ///
+    /// # Errors
+    /// As [`Arrivals::arrive`].
+    pub fn arrive(&mut self, layer: usize) -> Result<(), Lost> {
+        match &mut self.arrivals {
+            Some(arrivals) => arrivals.arrive(layer, self.layouts, self.sequences),
+            None => Ok(()),
+        }
+    }
+
     /// One layer of one sequence.
     ///
     /// # Panics
@@ -147,10 +192,7 @@ mod tests {
             let pool = PagePool::new(&layouts.map(|layout| layout.page_bytes()), 3).unwrap();
             let mut sequences = [pool.sequence()];
             sequences[0].prepare(600, None).unwrap();
-            let lanes = KvLanes {
-                layouts: &layouts,
-                sequences: &mut sequences,
-            };
+            let lanes = KvLanes::new(&layouts, &mut sequences);
             let layer = lanes.layer(1, 0);
             let key = |position: usize, head: usize| -> Vec<f32> {
                 (0..64)

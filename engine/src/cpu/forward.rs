@@ -165,7 +165,7 @@ pub(super) fn run(
     }
     lay_out(backend, call);
     let layers = 0..backend.arch.layers.len();
-    run_layers(backend, layers, kv, call.tokens(), None);
+    run_layers(backend, layers, kv, call.tokens(), None)?;
     compute_logits(backend, call.tokens());
     Ok(())
 }
@@ -208,7 +208,8 @@ pub(super) fn recompute(
         return Ok(Vec::new());
     }
     lay_out(backend, &call);
-    run_layers(backend, 0..selection.check, kv, count, None);
+    run_layers(backend, 0..selection.check, kv, count, None)?;
+    kv.arrive(selection.check)?;
     let chosen = {
         let (mut step, layers) = Step::of(backend, count);
         let (place, weights) = layers.at(selection.check);
@@ -221,7 +222,7 @@ pub(super) fn recompute(
         step.feed_forward(place.layer, weights, layers.gate);
         chosen
     };
-    run_layers(backend, selection.check + 1..layers, kv, chosen.len(), None);
+    run_layers(backend, selection.check + 1..layers, kv, chosen.len(), None)?;
     compute_logits(backend, chosen.len());
     Ok(chosen)
 }
@@ -261,9 +262,9 @@ pub(super) fn probe(
     lay_out(backend, &call);
     let layers = backend.arch.layers.len();
     let watched = layers / 3..(2 * layers / 3).max(1);
-    run_layers(backend, 0..watched.start, kv, count, None);
+    run_layers(backend, 0..watched.start, kv, count, None)?;
     let mut received = vec![0.0; span.end];
-    run_layers(backend, watched, kv, count, Some((asking, &mut received)));
+    run_layers(backend, watched, kv, count, Some((asking, &mut received)))?;
     Ok(received)
 }
 
@@ -272,12 +273,14 @@ pub(super) fn probe(
 fn run_layers(
     backend: &mut CpuBackend,
     range: Range<usize>,
-    kv: &KvLanes<'_>,
+    kv: &mut KvLanes<'_>,
     count: usize,
     mut watching: Option<(usize, &mut [f32])>,
-) {
+) -> Result<(), BackendError> {
     let (mut step, mut layers) = Step::of(backend, count);
     for index in range {
+        kv.arrive(index)?;
+        let kv = &*kv;
         let (place, weights) = layers.at(index);
         let statistics = layers.statistics.as_mut().map(|layers| &mut layers[index]);
         step.project(&place, weights, statistics);
@@ -288,6 +291,7 @@ fn run_layers(
         step.attend_and_add(&place, weights, kv);
         step.feed_forward(place.layer, weights, layers.gate);
     }
+    Ok(())
 }
 
 fn compute_logits(backend: &mut CpuBackend, count: usize) {

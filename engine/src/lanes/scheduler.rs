@@ -279,14 +279,15 @@ impl Scheduler {
         is_complete
     }
 
-    /// A prefill call ran, and so many tokens of the lane's prompt are in place now. As [`Scheduler::prefilled`], for
-    /// calls that do not compute one token after the other.
+    /// So many tokens of the lane's prompt are in place now, be it more than before or fewer. As
+    /// [`Scheduler::prefilled`], for calls that do not compute one token after the other.
     pub fn set_prefilled(&mut self, id: RequestId, done: usize) -> bool {
-        let before = self.phase(id).map_or(0, |phase| match phase {
-            Phase::Prefill { done, .. } => done,
-            Phase::Queued { .. } | Phase::Decode { .. } => 0,
-        });
-        self.prefilled(id, done.saturating_sub(before))
+        if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.request.id == id)
+            && !lane.is_decoding()
+        {
+            lane.set_done(done);
+        }
+        self.prefilled(id, 0)
     }
 
     /// One decode step ran over all decoding lanes and added a token to each.

@@ -1,5 +1,6 @@
 //! How a prompt's tokens would be obtained, told before it is read.
 
+use super::costs::CallCosts;
 use super::keeper::Found;
 use super::read::Reading;
 use reprise_kv::store::ChunkId;
@@ -81,6 +82,7 @@ impl Explanation {
         found: &Found,
         reading: &Reading,
         most_rows: usize,
+        costs: &CallCosts,
     ) -> Explanation {
         let mut spans = Vec::new();
         let mut add = |tokens: Range<usize>, origin: Origin| {
@@ -113,7 +115,7 @@ impl Explanation {
             prefix_tokens,
             moved_tokens: reading.reused(),
             recomputed_tokens: reading.recomputed(),
-            calls: reading.calls(most_rows),
+            calls: reading.calls(most_rows, costs),
         }
     }
 }

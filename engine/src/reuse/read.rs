@@ -6,15 +6,20 @@
 //! one are always computed. All that is computed at first stands in positions that are prepared and not committed, so
 //! that a request that leaves in the middle leaves nothing half-right behind.
 
+use super::costs::CallCosts;
 use super::explain::{PlannedCall, Purpose};
+use super::schedule::{Call, CallKind, TokenKind, plan};
 use crate::api::TokenId;
 use crate::backend::{Backend, BackendError, Deviation, GraphCall, GraphKind, Outputs, Selection, Stretch};
 use reprise_kv::KvLanes;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Tokens at the beginning of each piece that are always computed again: whatever stood before them is gone, and much
 /// attention goes to them (DESIGN section 6).
 const HEAD_TOKENS: usize = 4;
+/// The part of the tokens computed again that are the first ones of each piece, where the question chooses the others.
+const HEADS_PART: f64 = 0.5;
 /// A question's last tokens that are asked what they attend to.
 const PROBE_TOKENS: usize = 64;
 
@@ -80,6 +85,9 @@ pub struct Reading {
     todo: Vec<usize>,
     done: usize,
     computed: usize,
+    /// The calls that are planned for what is to be computed, of at most so many tokens each.
+    planned: VecDeque<Call>,
+    planned_most: usize,
 }
 
 impl Reading {
@@ -113,6 +121,8 @@ impl Reading {
             todo: Vec::new(),
             done: 0,
             computed: 0,
+            planned: VecDeque::new(),
+            planned_most: 0,
         };
         let reused = reading.reused();
         if recompute.strategy != Strategy::Nothing && reading.share(reused) >= reused {
@@ -126,13 +136,11 @@ impl Reading {
                 reading.stage = Stage::Probe;
                 reading.todo = reading.new_tokens(prefix..reading.asked()).collect();
             }
+            // Without a question there is nothing but the heads.
             Strategy::HeadsAndQuery | Strategy::Heads => {
-                let pieces = &reading.pieces;
-                let heads = pieces.iter().flat_map(|piece| {
-                    let count = reading.share(piece.len()).max(HEAD_TOKENS).min(piece.len());
-                    piece.start..piece.start + count
-                });
-                reading.set_todo(heads.collect());
+                let heads = |piece: &Range<usize>| piece.start..piece.start + reading.heads_of(piece);
+                let heads = reading.pieces.iter().flat_map(heads).collect();
+                reading.set_todo(heads);
             }
             Strategy::Nothing => reading.set_todo(Vec::new()),
         }
@@ -164,33 +172,85 @@ impl Reading {
     }
 
     /// The calls that are to come, of at most `most` tokens each.
-    pub fn calls(&self, most: usize) -> Vec<PlannedCall> {
-        let last = self.prompt.len();
-        let mut calls = Vec::new();
-        let mut add = |purpose, mut rows: usize| {
-            while rows > 0 {
-                let now = rows.min(most.max(1));
-                calls.push(PlannedCall { purpose, rows: now });
-                rows -= now;
-            }
+    pub fn calls(&self, most: usize, costs: &CallCosts) -> Vec<PlannedCall> {
+        let call = |purpose, rows| PlannedCall { purpose, rows };
+        let all_of = |purpose, rows| {
+            let planned = schedule(&vec![TokenKind::New; rows], most, costs, None);
+            planned
+                .into_iter()
+                .map(move |planned| call(purpose, planned.rows))
         };
         let left = self.todo.len() - self.done;
-        let asked = last - self.asked();
         match self.stage {
-            Stage::Compute if self.pieces.is_empty() => add(Purpose::Read, left),
-            Stage::Compute => add(Purpose::Recompute, left),
+            Stage::Compute if self.pieces.is_empty() => all_of(Purpose::Read, left).collect(),
+            Stage::Compute => all_of(Purpose::Recompute, left).collect(),
             Stage::Probe => {
-                add(Purpose::FillIn, left);
-                add(Purpose::Probe, asked);
-                let heads: usize = self.pieces.iter().map(|piece| piece.len().min(HEAD_TOKENS)).sum();
-                add(Purpose::Recompute, self.share(self.reused()).max(heads) + asked);
+                let asking = self.prompt.len() - self.asked();
+                let heads: usize = self.pieces.iter().map(|piece| self.heads_of(piece)).sum();
+                let chosen = self.share(self.reused()).max(heads);
+                // Few new tokens are asked along with the question, and computed after it.
+                let (before, along) = match left + asking <= costs.probe_tokens() {
+                    true => (0, left),
+                    false => (left, 0),
+                };
+                let mut calls: Vec<PlannedCall> = all_of(Purpose::FillIn, before).collect();
+                calls.push(call(Purpose::Probe, along + asking));
+                calls.extend(all_of(Purpose::Recompute, chosen + along + asking));
+                calls
             }
             Stage::Deviation { from } => {
-                let new = self.new_tokens(from..last).count();
-                add(Purpose::Recompute, new + self.share(last - from - new));
+                let planned = schedule(&self.kinds(from), most, costs, Some(self.recompute.ratio));
+                let purpose = |planned: &Call| match planned.kind {
+                    CallKind::Prefill => Purpose::Read,
+                    CallKind::Recompute => Purpose::Recompute,
+                };
+                planned
+                    .iter()
+                    .map(|planned| call(purpose(planned), planned.rows))
+                    .collect()
             }
         }
-        calls
+    }
+
+    /// What is known of the tokens from one on.
+    fn kinds(&self, from: usize) -> Vec<TokenKind> {
+        let mut kinds = vec![TokenKind::NonPrefix; self.prompt.len() - from];
+        for token in self.new_tokens(from..self.prompt.len()) {
+            kinds[token - from] = TokenKind::New;
+        }
+        // It is computed in any case.
+        if let Some(last) = kinds.last_mut() {
+            *last = TokenKind::New;
+        }
+        kinds
+    }
+
+    /// The next call, of at most `most` tokens.
+    fn next_call(&mut self, most: usize, costs: &CallCosts) -> Option<Call> {
+        if self.planned_most != most || self.planned.is_empty() {
+            self.planned_most = most;
+            self.planned = match self.stage {
+                Stage::Deviation { from } => {
+                    schedule(&self.kinds(from), most, costs, Some(self.recompute.ratio))
+                }
+                Stage::Compute | Stage::Probe => schedule(
+                    &vec![TokenKind::New; self.todo.len() - self.done],
+                    most,
+                    costs,
+                    None,
+                ),
+            };
+        }
+        self.planned.pop_front()
+    }
+
+    /// The first tokens of a piece that are computed again whatever is asked.
+    fn heads_of(&self, piece: &Range<usize>) -> usize {
+        let share = match self.recompute.strategy {
+            Strategy::HeadsAndQuery => (HEADS_PART * self.share(piece.len()) as f64) as usize,
+            _ => self.share(piece.len()),
+        };
+        share.max(HEAD_TOKENS).min(piece.len())
     }
 
     fn share(&self, tokens: usize) -> usize {
@@ -234,48 +294,46 @@ impl Reading {
         kv: &mut KvLanes<'_>,
         slot: usize,
         most: usize,
+        costs: &CallCosts,
     ) -> Result<bool, BackendError> {
+        let asking = self.prompt.len() - self.asked();
+        if self.stage == Stage::Probe && self.todo.len() - self.done + asking <= costs.probe_tokens() {
+            self.probe(backend, kv, slot)?;
+            return Ok(false);
+        }
+        let Some(call) = self.next_call(most, costs) else {
+            return Ok(true);
+        };
         match self.stage {
-            Stage::Probe => {
-                let asking = self.prompt.len() - self.asked();
-                if self.todo.len() - self.done + asking <= backend.capacity(GraphKind::Probe) {
-                    self.probe(backend, kv, slot)?;
-                } else {
-                    self.compute(backend, kv, slot, most)?;
-                }
-                Ok(false)
+            Stage::Probe | Stage::Compute => {
+                let places: Vec<usize> = self.todo[self.done..self.done + call.rows].to_vec();
+                let is_last = self.run(backend, kv, slot, &places)?;
+                self.done += call.rows;
+                Ok(is_last)
             }
-            Stage::Compute => self.compute(backend, kv, slot, most),
-            Stage::Deviation { from } => self.deviation(backend, kv, slot, from),
+            Stage::Deviation { from } => self.deviation(backend, kv, slot, from, &call),
         }
     }
 
-    fn compute(
+    /// Computes tokens to the end; true when the prompt's last one is among them.
+    fn run(
         &mut self,
         backend: &mut dyn Backend,
         kv: &mut KvLanes<'_>,
         slot: usize,
-        most: usize,
+        places: &[usize],
     ) -> Result<bool, BackendError> {
-        let left = self.todo.len() - self.done;
-        // The last call may be a little longer: a short one more would take its fixed time anew.
-        let most = if left <= most + most / 4 { left } else { most };
-        let count = most
-            .min(backend.capacity(GraphKind::Prefill))
-            .clamp(1, left.max(1));
-        let positions = &self.todo[self.done..(self.done + count).min(self.todo.len())];
-        let is_last = positions.last() == Some(&(self.prompt.len() - 1));
-        let tokens: Vec<TokenId> = positions.iter().map(|&position| self.prompt[position]).collect();
+        let is_last = places.last() == Some(&(self.prompt.len() - 1));
+        let tokens: Vec<TokenId> = places.iter().map(|&place| self.prompt[place]).collect();
         backend.run(
             &GraphCall {
                 kind: GraphKind::Prefill,
-                stretches: &[Stretch::at(slot, positions, &tokens)],
+                stretches: &[Stretch::at(slot, places, &tokens)],
                 outputs: if is_last { Outputs::Last } else { Outputs::None },
             },
             kv,
         )?;
-        self.computed += positions.len();
-        self.done += positions.len();
+        self.computed += places.len();
         Ok(is_last)
     }
 
@@ -294,12 +352,12 @@ impl Reading {
         let mut chosen: Vec<usize> = self
             .pieces
             .iter()
-            .flat_map(|piece| piece.clone().take(HEAD_TOKENS))
+            .flat_map(|piece| piece.clone().take(self.heads_of(piece)))
             .collect();
         let mut rest: Vec<usize> = self
             .pieces
             .iter()
-            .flat_map(|piece| piece.clone().skip(HEAD_TOKENS))
+            .flat_map(|piece| piece.clone().skip(self.heads_of(piece)))
             .collect();
         let more = self.share(self.reused()).saturating_sub(chosen.len());
         // Of equals the first.
@@ -312,39 +370,54 @@ impl Reading {
         Ok(())
     }
 
+    /// Makes a call whose tokens begin at `from`: of those known the ones that deviate most are computed to the end.
     fn deviation(
         &mut self,
         backend: &mut dyn Backend,
         kv: &mut KvLanes<'_>,
         slot: usize,
         from: usize,
+        call: &Call,
     ) -> Result<bool, BackendError> {
         let Strategy::Deviation(of) = self.recompute.strategy else {
             unreachable!("the stage of this strategy");
         };
-        let end = self
-            .prompt
-            .len()
-            .min(from + backend.capacity(GraphKind::Recompute));
-        let is_last = end == self.prompt.len();
-        let mut forced: Vec<usize> = self.new_tokens(from..end).collect();
-        if is_last && forced.last() != Some(&(end - 1)) {
-            forced.push(end - 1);
+        let range = from..from + call.tokens.len();
+        self.stage = Stage::Deviation { from: range.end };
+        if call.kind == CallKind::Prefill {
+            let places: Vec<usize> = range.collect();
+            return self.run(backend, kv, slot, &places);
         }
-        let fresh = forced.len();
-        let rows = fresh + self.share(end - from - fresh);
-        let forced: Vec<usize> = forced.iter().map(|token| token - from).collect();
+        let mut forced: Vec<usize> = self
+            .new_tokens(range.clone())
+            .map(|token| token - range.start)
+            .collect();
+        let is_last = range.end == self.prompt.len();
+        if is_last && forced.last() != Some(&(range.len() - 1)) {
+            forced.push(range.len() - 1);
+        }
         let selection = Selection {
             check: CHECK_LAYER,
             of,
-            rows,
+            rows: call.rows,
             forced: &forced,
         };
         let outputs = if is_last { Outputs::Last } else { Outputs::None };
-        let stretch = Stretch::new(slot, from, &self.prompt[from..end]);
+        let stretch = Stretch::new(slot, range.start, &self.prompt[range.clone()]);
         let chosen = backend.recompute(&stretch, &selection, outputs, kv)?;
         self.computed += chosen.len();
-        self.stage = Stage::Deviation { from: end };
         Ok(is_last)
     }
+}
+
+/// The calls with the least latency for tokens of these kinds; those from elsewhere are recomputed by a share, where there
+/// is one.
+fn schedule(kinds: &[TokenKind], most: usize, costs: &CallCosts, ratio: Option<f64>) -> VecDeque<Call> {
+    let mut graphs = costs.graphs(most, ratio.unwrap_or(1.0));
+    if ratio.is_none() {
+        graphs.recompute = None;
+    }
+    plan(kinds, &graphs, |call| costs.latency(call, CHECK_LAYER))
+        .calls
+        .into()
 }

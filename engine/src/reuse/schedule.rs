@@ -87,6 +87,15 @@ impl RecomputeGraph {
         }
     }
 
+    /// The same on a backend whose calls compute as many rows as are due: a call is full when its tokens are.
+    pub fn with_any_rows(tokens: u32, ratio: Ratio) -> RecomputeGraph {
+        RecomputeGraph {
+            tokens,
+            ratio,
+            kept: tokens,
+        }
+    }
+
     /// L_S: most tokens of a call.
     pub fn tokens(self) -> u32 {
         self.tokens

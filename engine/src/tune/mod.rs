@@ -307,7 +307,7 @@ fn run(
             stretches: &stretches,
             outputs,
         },
-        &mut KvLanes { layouts, sequences },
+        &mut KvLanes::new(layouts, sequences),
     )?;
     sequences[0].commit(end);
     Ok(())

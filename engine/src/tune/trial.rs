@@ -50,13 +50,7 @@ impl Run {
             stretches: &stretches,
             outputs: Outputs::All,
         };
-        backend.run(
-            &call,
-            &mut KvLanes {
-                layouts: &self.layouts,
-                sequences: &mut self.sequences,
-            },
-        )?;
+        backend.run(&call, &mut KvLanes::new(&self.layouts, &mut self.sequences))?;
         self.sequences[0].commit(end);
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! One active request: its prompt, what it has answered, and how its answer ends.
 
+use super::reuse::Arriving;
 use crate::api::{Answer, Event, GenerateOptions, Request, Steps, StopReason, TokenId};
 use crate::lanes::scheduler::RequestId;
 use crate::reuse::keeper::ReadingGuard;
@@ -7,6 +8,7 @@ use crate::reuse::read::Reading;
 use crate::sampling::Sampler;
 use crate::stop::StopWatch;
 use reprise_kv::pool::Reservation;
+use reprise_kv::store::ChunkId;
 use reprise_model::tokenizer::{Detokenizer, Tokenizer};
 use std::time::{Duration, Instant};
 
@@ -33,6 +35,10 @@ pub(super) struct Lane {
     pub next: Option<TokenId>,
     /// Reading a prompt of which some comes from elsewhere: what it computes is not among `tokens` before it is done.
     pub reading: Option<Reading>,
+    /// Stored chunks that are on their way into its sequence.
+    pub arriving: Option<Arriving>,
+    /// Those that could not be had: they are not asked for again.
+    pub lost: Vec<ChunkId>,
     /// Keeps the disk free while the prompt is being read.
     pub reading_guard: Option<ReadingGuard>,
     /// How many of `tokens` were computed with nothing but exact tokens before them.
@@ -81,6 +87,8 @@ impl Lane {
             tokens,
             next: None,
             reading: None,
+            arriving: None,
+            lost: Vec::new(),
             reading_guard: None,
             exact_tokens: 0,
             reused_tokens,
@@ -122,12 +130,18 @@ impl Lane {
         }
     }
 
+    /// Tokens of the prompt that need no more reading; of those some may be on their way.
+    pub fn read_tokens(&self) -> usize {
+        let arriving = self.arriving.as_ref().map_or(0, |arriving| arriving.prefix);
+        self.tokens.len().max(arriving)
+    }
+
     /// Tells how far reading the prompt has come.
     pub fn report_prefill(&mut self) {
         let total_tokens = self.request.prompt.len();
         // What is computed again counts as not reused, so that the rest is what there is to do.
         let reused_tokens = self.reused_tokens - self.recomputed_tokens;
-        let done_tokens = self.reading.as_ref().map_or(self.tokens.len(), |reading| {
+        let done_tokens = self.reading.as_ref().map_or(self.read_tokens(), |reading| {
             let (done, left) = reading.progress();
             reused_tokens + (total_tokens - reused_tokens) * done / (done + left).max(1)
         });

@@ -13,7 +13,7 @@ mod tuning;
 
 use crate::api::{
     Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Reuse, Speculation,
-    Steps, StopReason, StoreChoice, TokenId,
+    Spent, Steps, StopReason, StoreChoice, TokenId,
 };
 use crate::backend::{Backend, BackendError, Component, GraphCall, GraphKind, Outputs, Stretch};
 use crate::guard::{Guard, Pressure};
@@ -21,6 +21,7 @@ use crate::lanes::policy::{Demand, Policy, Refusal};
 use crate::lanes::scheduler::{RequestId, Scheduler, Turn};
 use crate::load::{Loaded, Work};
 use crate::residency::Leases;
+use crate::reuse::costs::CallCosts;
 use crate::reuse::keeper::{Keeper, KeptModel};
 use crate::sampling::Sampler;
 use kept::Kept;
@@ -32,7 +33,7 @@ use reprise_model::tokenizer::Tokenizer;
 use speculate::{Drafter, MOST_GUESSED, Payoff, PromptLookup};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Most requests active at once.
 pub const LANES: usize = 4;
@@ -85,6 +86,12 @@ pub struct Worker {
     tuning: Option<tuning::Tuning>,
     reuse: Reuse,
     keeper: Option<Keeper>,
+    /// How long storing had taken when the last answer ended.
+    stored: Duration,
+    /// What the backend's calls take.
+    costs: CallCosts,
+    /// Whether chunks arrive while something is computed.
+    overlaps: bool,
     store_fault: Option<String>,
 }
 
@@ -116,6 +123,11 @@ impl Worker {
     /// When a draft model cannot be used.
     pub fn new(loaded: Loaded, options: &LoadOptions) -> Result<Worker, EngineError> {
         let tuning = tuning::Tuning::of(&loaded, options)?;
+        let costs = CallCosts::new(
+            &*loaded.backend,
+            loaded.layouts.len(),
+            loaded.prefill_latencies.clone(),
+        );
         let kept = options.store.as_ref().map(|choice| keeper_of(&loaded, choice));
         // Without a store everything works as well, only not as quickly after a restart.
         let (keeper, store_fault) = match kept.transpose() {
@@ -173,6 +185,9 @@ impl Worker {
             pool,
             reuse: options.reuse,
             keeper,
+            costs,
+            stored: Duration::ZERO,
+            overlaps: true,
             store_fault,
         })
     }
@@ -234,10 +249,7 @@ impl Worker {
 
     /// The backend and the lanes' sequences, for measuring. Ends nothing: call it when no request runs.
     pub fn parts_mut(&mut self) -> (&mut dyn Backend, KvLanes<'_>) {
-        let kv = KvLanes {
-            layouts: &self.layouts,
-            sequences: &mut self.sequences,
-        };
+        let kv = KvLanes::new(&self.layouts, &mut self.sequences);
         (&mut *self.backend, kv)
     }
 
@@ -474,7 +486,7 @@ impl Worker {
                 answer_tokens: 0,
                 waiting_time: waited,
                 time_to_first_token: waited,
-                decode_time: std::time::Duration::ZERO,
+                decode_time: Duration::ZERO,
                 steps: Steps::default(),
             }));
         }
@@ -590,14 +602,11 @@ impl Worker {
             };
             match self.read_on(slot, most.min(capacity)) {
                 Ok(is_done) => self.prefilled(slot, is_done),
-                Err(error) => {
-                    self.sequences[slot].cancel();
-                    self.fail(slot, error);
-                }
+                Err(error) => self.fail_reading(slot, error),
             }
             return;
         }
-        let done = lane.tokens.len();
+        let done = lane.read_tokens();
         let left = lane.request.prompt.len() - done;
         let wanted = match most_tokens {
             Some(most) => most.min(self.mixed_tokens),
@@ -608,7 +617,7 @@ impl Worker {
         let begin = Instant::now();
         let result = self.run_prefill(slot, done, count, is_last);
         if let Err(error) = result {
-            self.fail(slot, error);
+            self.fail_reading(slot, error);
             return;
         }
         let rate = count as f64 / begin.elapsed().as_secs_f64();
@@ -623,8 +632,9 @@ impl Worker {
         let Some(lane) = self.lanes[slot].as_mut() else {
             return;
         };
+        let before = lane.tokens.len();
         lane.tokens
-            .extend_from_slice(&lane.request.prompt[done..done + count]);
+            .extend_from_slice(&lane.request.prompt[before..done + count]);
         if lane.exact_tokens == done {
             lane.exact_tokens = lane.tokens.len();
         }
@@ -673,16 +683,14 @@ impl Worker {
             stretches: &stretch,
             outputs: if is_last { Outputs::Last } else { Outputs::None },
         };
-        let mut kv = KvLanes {
-            layouts: &self.layouts,
-            sequences: &mut self.sequences,
-        };
+        let begin = Instant::now();
+        let mut kv = KvLanes::new(&self.layouts, &mut self.sequences);
+        kv.arrivals = reuse::arrivals(&mut lane.arriving);
         let result = self.backend.run(&call, &mut kv);
-        match result {
-            Ok(()) => self.sequences[slot].commit(done + count),
-            Err(_) => self.sequences[slot].cancel(),
-        }
-        Ok(result?)
+        lane.computed(begin, &mut self.sequences[slot]);
+        result?;
+        self.sequences[slot].commit(done + count);
+        Ok(())
     }
 
     /// Takes in the newest token of every lane that answers, or verifies guesses for the only one.
@@ -730,10 +738,7 @@ impl Worker {
             stretches: &stretches[..rows],
             outputs: Outputs::Last,
         };
-        let mut kv = KvLanes {
-            layouts: &self.layouts,
-            sequences: &mut self.sequences,
-        };
+        let mut kv = KvLanes::new(&self.layouts, &mut self.sequences);
         if let Err(error) = self.backend.run(&call, &mut kv) {
             self.fail_all(&ready[..rows], &error);
             return;
@@ -823,10 +828,7 @@ impl Worker {
             stretches: &stretches,
             outputs: Outputs::All,
         };
-        let mut kv = KvLanes {
-            layouts: &self.layouts,
-            sequences: &mut self.sequences,
-        };
+        let mut kv = KvLanes::new(&self.layouts, &mut self.sequences);
         if let Err(error) = self.backend.run(&call, &mut kv) {
             self.fail_all(&[slot], &error);
             return true;
@@ -906,6 +908,12 @@ impl Worker {
         let Some((mut lane, sequence)) = self.leave(slot) else {
             return;
         };
+        // Since the last answer; the keeper stores nothing while a prompt is read, so nobody waited for it.
+        if let Some(keeper) = &self.keeper {
+            let now = keeper.storing();
+            let taken = now.saturating_sub(std::mem::replace(&mut self.stored, now));
+            lane.steps.storing = Spent { taken, hidden: taken };
+        }
         let answer = lane.finish(stop);
         self.totals.requests += 1;
         self.totals.prompt_tokens += answer.prompt_tokens as u64;

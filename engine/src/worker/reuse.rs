@@ -3,16 +3,15 @@
 use super::lane::Lane;
 use super::{Component, Worker};
 use crate::api::{EngineError, Request, Reuse, SegmentKind, TokenId};
+use crate::backend::BackendError;
 use crate::reuse::cut::{Segment, cut};
 use crate::reuse::explain::Explanation;
-use crate::reuse::keeper::{Found, Leaving, Use, Wanted};
+use crate::reuse::keeper::{Fetch, Found, Leaving, Use, Wanted};
 use crate::reuse::read::{Reading, Recompute};
-use reprise_kernels::isa::Isa;
-use reprise_kv::KvLanes;
 use reprise_kv::pool::Sequence;
-use reprise_kv::store::Owner;
-use std::ops::Range;
-use std::time::Instant;
+use reprise_kv::store::{ChunkId, Owner};
+use reprise_kv::{Arrivals, KvLanes};
+use std::time::{Duration, Instant};
 
 /// Where the question begins; the end of the prompt where there is none.
 fn question_of(segments: &[Segment], prompt_tokens: usize) -> usize {
@@ -52,6 +51,48 @@ pub(super) fn check_segments(segments: &[Segment], prompt_tokens: usize) -> Resu
         segments: segment_tokens,
         prompt: prompt_tokens,
     })
+}
+
+/// Stored chunks on their way into a lane's sequence.
+pub(super) struct Arriving {
+    fetch: Fetch,
+    /// Where the prompt's beginning ends that needs no computing.
+    pub prefix: usize,
+    /// How many of its tokens are exact when it is there.
+    exact_tokens: usize,
+    /// For how long the calls so far were held up.
+    noted: Duration,
+}
+
+/// What a lane's call waits for.
+pub(super) fn arrivals(arriving: &mut Option<Arriving>) -> Option<&mut dyn Arrivals> {
+    match arriving {
+        Some(arriving) => Some(&mut arriving.fetch),
+        None => None,
+    }
+}
+
+impl Lane {
+    /// Notes how long a call that began then computed, and what has arrived in the lane's sequence.
+    pub(super) fn computed(&mut self, begin: Instant, sequence: &mut Sequence) {
+        let mut taken = begin.elapsed();
+        if let Some(arriving) = &mut self.arriving {
+            let held_up = arriving.fetch.held_up();
+            taken = taken.saturating_sub(held_up - arriving.noted);
+            arriving.noted = held_up;
+        }
+        self.steps.computing += taken;
+        if let Some(arriving) = self.arriving.take_if(|arriving| arriving.fetch.is_done()) {
+            arriving.fetch.add_to(&mut self.steps);
+            self.exact_tokens = arriving.exact_tokens;
+            let known = self.tokens.len();
+            if arriving.prefix > known {
+                sequence.commit(arriving.prefix);
+                self.tokens
+                    .extend_from_slice(&self.request.prompt[known..arriving.prefix]);
+            }
+        }
+    }
 }
 
 impl Worker {
@@ -108,11 +149,12 @@ impl Worker {
             &found,
             &reading,
             self.call_tokens,
+            &self.costs,
         ))
     }
 
-    /// Brings what is stored of a new lane's prompt into its sequence: what begins alike is committed, and pieces from
-    /// elsewhere are placed, for [`Worker::read_on`] to go on with.
+    /// Sends for what is stored of a lane's prompt: chunks of its beginning, and pieces from elsewhere. They arrive while
+    /// the first calls compute.
     pub(super) fn bring(&mut self, slot: usize) {
         let (Some(keeper), Some(lane)) = (&self.keeper, self.lanes[slot].as_mut()) else {
             return;
@@ -123,67 +165,98 @@ impl Worker {
         let Some(wanted) = wanted(self.reuse, prompt, &options.segments, known) else {
             return;
         };
-        let question = wanted.question;
-        let found = keeper.find(&wanted);
-        let (isa, mut used) = (Isa::best(), Vec::new());
-        let is_prepared = |sequence: &mut Sequence, lane: &mut Lane, end| {
-            sequence.prepare(end, Some(&mut lane.reservation)).is_ok()
-        };
+        let (question, begin) = (wanted.question, Instant::now());
+        let mut found = keeper.find(&wanted);
+        lane.steps.matching.taken += begin.elapsed();
+        found.leave_out(&lane.lost);
 
-        // Chunks of the beginning, as long as they can be had.
-        let mut exact_tokens = lane.exact_tokens;
+        // As much as there is room for: of the beginning each chunk that fits, of the rest all or nothing.
+        let (mut parts, mut prefix) = (Vec::new(), known);
         for part in &found.prefix {
-            let mut part = part.clone();
-            let skipped = sequence.len() - part.at;
-            (part.at, part.of.start) = (part.at + skipped, part.of.start + skipped);
             let end = part.tokens().end;
-            if !is_prepared(sequence, lane, end) {
+            if sequence.prepare(end, Some(&mut lane.reservation)).is_err() {
                 break;
             }
-            let Some(chunk) = keeper.load(&part) else { break };
-            chunk.place(isa, &self.layouts, sequence);
-            if exact_tokens == sequence.len() {
-                exact_tokens = end.min(found.exact_tokens).max(exact_tokens);
-            }
-            sequence.commit(end);
-            used.push(part.chunk);
+            parts.push(part.from(prefix));
+            prefix = end;
         }
-        sequence.cancel();
-        let prefix = sequence.len();
-        let brought = prefix - known;
-        lane.exact_tokens = exact_tokens;
-        lane.tokens.extend_from_slice(&lane.request.prompt[known..prefix]);
-        lane.reused_tokens = prefix;
-
-        // Pieces, as long as all of the prompt has room.
-        let pieces: Vec<_> = found.pieces.iter().filter(|part| part.at >= prefix).collect();
-        let end = lane.request.prompt.len();
+        let pieces = found.pieces.into_iter().filter(|part| part.at >= prefix);
+        let pieces: Vec<Use> = pieces.collect();
+        let mut reading = None;
         if let Reuse::Anywhere(recompute) = self.reuse
             && !pieces.is_empty()
-            && is_prepared(sequence, lane, end)
+            && sequence
+                .prepare(prompt.len(), Some(&mut lane.reservation))
+                .is_ok()
         {
-            let mut ranges: Vec<Range<usize>> = Vec::new();
-            for part in pieces {
-                if let Some(chunk) = keeper.load(part) {
-                    chunk.place(isa, &self.layouts, sequence);
-                    ranges.push(part.tokens());
-                    used.push(part.chunk);
-                }
-            }
-            let reading = Reading::new(lane.request.prompt.clone(), prefix, ranges, question, recompute);
-            lane.moved_tokens = reading.reused();
-            lane.recomputed_tokens = reading.recomputed();
-            lane.reused_tokens += lane.moved_tokens;
-            if lane.moved_tokens > 0 {
-                lane.reading = Some(reading);
-            } else {
-                sequence.cancel();
+            let ranges = pieces.iter().map(Use::tokens).collect();
+            let planned = Reading::new(prompt.clone(), prefix, ranges, question, recompute);
+            if planned.reused() > 0 {
+                parts.extend(pieces);
+                reading = Some(planned);
             }
         }
+        lane.reused_tokens = prefix;
+        (lane.moved_tokens, lane.recomputed_tokens) = (0, 0);
+        if let Some(reading) = &reading {
+            (lane.moved_tokens, lane.recomputed_tokens) = (reading.reused(), reading.recomputed());
+            lane.reused_tokens += lane.moved_tokens;
+        }
+        if parts.is_empty() {
+            return;
+        }
+        let used: Vec<ChunkId> = parts.iter().map(|part| part.chunk).collect();
         keeper.used(&used);
+        let exact_tokens = match lane.exact_tokens == known {
+            true => found.exact_tokens.min(prefix).max(known),
+            false => lane.exact_tokens,
+        };
+        lane.reading = reading;
+        lane.arriving = Some(Arriving {
+            fetch: keeper.fetch(parts, slot),
+            prefix,
+            exact_tokens,
+            noted: Duration::ZERO,
+        });
         let id = lane.id;
-        if brought > 0 {
-            self.scheduler.prefilled(id, brought);
+        self.scheduler.prefilled(id, prefix - known);
+        if !self.overlaps {
+            self.wait_for_chunks(slot);
+        }
+    }
+
+    /// Waits until everything sent for is there, so that nothing of it is hidden behind computing.
+    fn wait_for_chunks(&mut self, slot: usize) {
+        let Some(arriving) = self.lanes[slot].as_mut().and_then(|lane| lane.arriving.as_mut()) else {
+            return;
+        };
+        let last = self.layouts.len() - 1;
+        if let Err(lost) = arriving.fetch.arrive(last, &self.layouts, &mut self.sequences) {
+            self.fail_reading(slot, EngineError::Backend(lost.into()));
+        }
+    }
+
+    /// Whether chunks arrive while something is computed, which is the rule; else they are waited for. For measuring.
+    pub fn set_overlap(&mut self, overlaps: bool) {
+        self.overlaps = overlaps;
+    }
+
+    /// Ends a lane whose prompt cannot be read; but one that waited for a chunk that cannot be had goes on without it, in
+    /// the pages it has.
+    pub(super) fn fail_reading(&mut self, slot: usize, error: EngineError) {
+        let lane = self.lanes[slot].as_mut();
+        if let (EngineError::Backend(BackendError::Lost(lost)), Some(lane)) = (&error, lane)
+            && let Some(arriving) = lane.arriving.take()
+        {
+            tracing::warn!(%lost, "a stored chunk cannot be used; its tokens are computed");
+            arriving.fetch.add_to(&mut lane.steps);
+            lane.lost.extend(arriving.fetch.lost());
+            lane.reading = None;
+            let (id, done) = (lane.id, lane.tokens.len());
+            self.scheduler.set_prefilled(id, done);
+            self.bring(slot);
+        } else {
+            self.fail(slot, error);
         }
     }
 
@@ -197,13 +270,13 @@ impl Worker {
         let Some(reading) = lane.reading.as_mut() else {
             return Ok(false);
         };
-        let mut kv = KvLanes {
-            layouts: &self.layouts,
-            sequences: &mut self.sequences,
-        };
+        let mut kv = KvLanes::new(&self.layouts, &mut self.sequences);
+        kv.arrivals = arrivals(&mut lane.arriving);
         let (before, begin) = (reading.progress().0, Instant::now());
-        let is_done = reading.step(&mut *self.backend, &mut kv, slot, most_tokens)?;
+        let is_done = reading.step(&mut *self.backend, &mut kv, slot, most_tokens, &self.costs);
         let computed = reading.progress().0 - before;
+        lane.computed(begin, &mut self.sequences[slot]);
+        let is_done = is_done?;
         if computed > 0 {
             self.prefill_rate = Some(computed as f64 / begin.elapsed().as_secs_f64());
         }

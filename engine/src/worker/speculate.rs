@@ -125,10 +125,7 @@ impl DraftModel {
                 stretches: &stretches,
                 outputs: Outputs::Last,
             };
-            let mut kv = KvLanes {
-                layouts: &self.layouts,
-                sequences: &mut self.sequences,
-            };
+            let mut kv = KvLanes::new(&self.layouts, &mut self.sequences);
             if self.backend.run(&call, &mut kv).is_err() {
                 self.sequences[0].cancel();
                 return false;

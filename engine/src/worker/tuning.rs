@@ -6,6 +6,7 @@ use crate::budget::Budget;
 use crate::guard::Pressure;
 use crate::load::Loaded;
 use crate::profile::Source;
+use crate::reuse::costs::CallCosts;
 use crate::snapshot::TuningView;
 use crate::tune::store::{self, Stored};
 use crate::tune::{Tuned, Tuner};
@@ -94,6 +95,14 @@ impl Worker {
         let pages = Budget::pages_of(&layouts, self.info.kv_budget_bytes);
         let pool = LayerLayout::pool(&layouts, pages)?;
         self.backend.set_profile(&tuned.profile)?;
+        // What the keeper has waiting is stored as it was computed; from now on it looks for chunks of the new profile.
+        if let Some(keeper) = &self.keeper {
+            let next = keeper.with_profile(&tuned.profile, &layouts);
+            self.keeper = next
+                .map_err(|error| tracing::warn!(%error, "nothing is kept until the next start"))
+                .ok();
+        }
+        self.costs = CallCosts::new(&*self.backend, layouts.len(), tuned.latencies.prefill.clone());
         self.kept = Kept::default();
         self.sequences = self.sequences.iter().map(|_| pool.sequence()).collect();
         let policy: Policy = *self.scheduler.policy();

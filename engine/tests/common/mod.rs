@@ -67,10 +67,7 @@ impl Model {
 
     /// Runs a call as it is, over positions that were prepared.
     pub fn call(&mut self, call: &GraphCall<'_>) -> Result<(), BackendError> {
-        let mut kv = KvLanes {
-            layouts: &self.layouts,
-            sequences: &mut self.sequences,
-        };
+        let mut kv = KvLanes::new(&self.layouts, &mut self.sequences);
         self.backend.run(call, &mut kv)
     }
 

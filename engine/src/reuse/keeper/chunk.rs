@@ -1,67 +1,61 @@
-//! The bytes of chunks: read, turned to where they are needed, placed in a sequence.
+//! The bytes of chunks: packed, read, turned to where they are needed.
 
 use super::find::Use;
 use super::memory::Held;
 use super::writer::Leaving;
 use super::{Shared, lock};
-use reprise_kernels::isa::Isa;
 use reprise_kv::LayerLayout;
-use reprise_kv::pool::Sequence;
-use reprise_kv::store::{ChunkId, StoreError};
+use reprise_kv::store::{ChunkId, ChunkReader, StoreError};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Shorter reads say little about the disk.
 const LEAST_MEASURED_BYTES: usize = 64 << 10;
-
-/// A chunk's bytes, turned to where they are needed.
-#[derive(Debug)]
-pub struct LoadedChunk {
-    bytes: Arc<ChunkBytes>,
-    of: Range<usize>,
-    at: usize,
-}
-
-impl LoadedChunk {
-    #[cfg(test)]
-    pub(super) fn shards(&self) -> &[Vec<u8>] {
-        &self.bytes.shards
-    }
-
-    /// Stores it in a sequence, at positions that are prepared and not committed.
-    pub fn place(&self, isa: Isa, layouts: &[LayerLayout], sequence: &mut Sequence) {
-        for (layer, layout) in layouts.iter().enumerate() {
-            let bytes = self.bytes.layer(layouts, layer);
-            let (at, count, of) = (self.at, self.bytes.tokens, self.of.clone());
-            layout.place(isa, sequence, layer, at, bytes, count, of);
-        }
-    }
-}
 
 /// The bytes of a chunk's shards.
 #[derive(Debug, Clone)]
 pub(super) struct ChunkBytes {
     pub(super) tokens: usize,
     pub(super) base: usize,
-    pub(super) layers_a_shard: usize,
-    pub(super) shards: Vec<Vec<u8>>,
+    pub(super) shards: Vec<Arc<Vec<u8>>>,
 }
 
 impl ChunkBytes {
-    fn layer(&self, layouts: &[LayerLayout], layer: usize) -> &[u8] {
-        let (shard, first) = (
-            layer / self.layers_a_shard,
-            layer / self.layers_a_shard * self.layers_a_shard,
-        );
-        let start = self.tokens * LayerLayout::token_bytes_of(&layouts[first..layer]);
-        &self.shards[shard][start..start + self.tokens * layouts[layer].token_bytes()]
-    }
-
     pub(super) fn len(&self) -> usize {
-        self.shards.iter().map(Vec::len).sum()
+        self.shards.iter().map(|shard| shard.len()).sum()
     }
+}
+
+/// A stored chunk that is being read.
+#[derive(Debug)]
+struct StoredReading {
+    reader: ChunkReader,
+    tokens: usize,
+    base: usize,
+    /// Those that were read.
+    shards: Vec<Arc<Vec<u8>>>,
+    /// How long reading them took.
+    taken: Duration,
+}
+
+/// Where a chunk's bytes come from.
+#[derive(Debug)]
+enum From {
+    Memory(Arc<ChunkBytes>),
+    Flash(StoredReading),
+}
+
+/// A chunk that is being loaded, shard by shard.
+#[derive(Debug)]
+pub(super) struct Loading {
+    chunk: ChunkId,
+    is_prefix: bool,
+    pub(super) tokens: usize,
+    /// How many positions further its keys are needed.
+    delta: i64,
+    from: From,
 }
 
 impl Shared {
@@ -72,74 +66,160 @@ impl Shared {
 
     /// Packs positions of what a request left.
     pub(super) fn pack(&self, leaving: &Leaving, range: Range<usize>) -> ChunkBytes {
-        let mut layer_bytes = Vec::new();
-        let shards = self.model.shards().into_iter().map(|layers| {
-            let layouts = &self.model.layouts[layers.clone()];
-            let mut bytes = Vec::with_capacity(range.len() * LayerLayout::token_bytes_of(layouts));
-            for (layer, layout) in layers.zip(layouts) {
-                layout.pack(
-                    self.isa,
-                    &leaving.sequence,
-                    layer,
-                    range.clone(),
-                    &mut layer_bytes,
-                );
-                bytes.extend_from_slice(&layer_bytes);
-            }
-            bytes
-        });
+        let shards = self.model.shards().into_iter();
         ChunkBytes {
             tokens: range.len(),
             base: range.start,
-            layers_a_shard: self.model.layers_a_shard(),
-            shards: shards.collect(),
+            shards: shards
+                .map(|layers| Arc::new(self.pack_shard(leaving, range.clone(), layers)))
+                .collect(),
         }
+    }
+
+    fn pack_shard(&self, leaving: &Leaving, range: Range<usize>, layers: Range<usize>) -> Vec<u8> {
+        let layouts = &self.model.layouts[layers.clone()];
+        let mut bytes = Vec::with_capacity(range.len() * LayerLayout::token_bytes_of(layouts));
+        let mut layer_bytes = Vec::new();
+        for (layer, layout) in layers.zip(layouts) {
+            let positions = range.clone();
+            layout.pack(self.isa, &leaving.sequence, layer, positions, &mut layer_bytes);
+            bytes.extend_from_slice(&layer_bytes);
+        }
+        bytes
     }
 
     /// A chunk as it was stored, from disk.
     pub(super) fn read(&self, id: ChunkId) -> Result<Arc<ChunkBytes>, StoreError> {
-        let begin = Instant::now();
-        let mut reader = self.store.load(id)?;
-        let (tokens, base) = (reader.record().tokens.len(), reader.record().base as usize);
-        let bytes = Arc::new(ChunkBytes {
-            tokens,
-            base,
-            layers_a_shard: self.model.layers_a_shard(),
-            shards: reader.read_all()?,
-        });
-        let expected = tokens * LayerLayout::token_bytes_of(&self.model.layouts);
-        if bytes.len() != expected || bytes.shards.len() != self.model.shards().len() {
+        let mut reading = self.open_stored(id)?;
+        while reading.shards.len() < self.model.shards().len() {
+            self.read_shard(&mut reading)?;
+        }
+        Ok(self.whole(reading))
+    }
+
+    fn open_stored(&self, id: ChunkId) -> Result<StoredReading, StoreError> {
+        let reader = self.store.load(id)?;
+        let record = reader.record();
+        let (tokens, base) = (record.tokens.len(), record.base as usize);
+        let expected = self
+            .model
+            .shards()
+            .into_iter()
+            .map(|layers| self.shard_bytes(tokens, layers));
+        if !expected.eq(record.shards.iter().map(|shard| shard.bytes as usize)) {
             return Err(StoreError::Invalid(format!(
-                "a chunk of {tokens} tokens with {} bytes, this model's has {expected}",
-                bytes.len()
+                "a chunk of {tokens} tokens with other shards than this model's"
             )));
         }
-        if bytes.len() >= LEAST_MEASURED_BYTES {
-            let rate = bytes.len() as f64 / (1e3 * begin.elapsed().as_secs_f64()).max(1e-3);
-            let measured = &mut lock(&self.memory).reload.flash_bytes_per_ms;
-            *measured += (rate - *measured) / 8.0;
-        }
+        Ok(StoredReading {
+            reader,
+            tokens,
+            base,
+            shards: Vec::new(),
+            taken: Duration::ZERO,
+        })
+    }
+
+    fn read_shard(&self, reading: &mut StoredReading) -> Result<Arc<Vec<u8>>, StoreError> {
+        let (begin, mut bytes) = (Instant::now(), Vec::new());
+        reading.reader.read(reading.shards.len(), &mut bytes)?;
+        let bytes = Arc::new(bytes);
+        reading.shards.push(Arc::clone(&bytes));
+        reading.taken += begin.elapsed();
         Ok(bytes)
     }
 
-    /// A chunk as it was stored, from memory or flash.
-    fn original(&self, part: &Use) -> Result<Arc<ChunkBytes>, StoreError> {
+    /// What was read, when it was read to the end; how fast that was is noted.
+    fn whole(&self, reading: StoredReading) -> Arc<ChunkBytes> {
+        let StoredReading {
+            tokens,
+            base,
+            shards,
+            taken,
+            ..
+        } = reading;
+        let bytes = Arc::new(ChunkBytes { tokens, base, shards });
+        if bytes.len() >= LEAST_MEASURED_BYTES {
+            let rate = bytes.len() as f64 / (1e3 * taken.as_secs_f64()).max(1e-3);
+            let measured = &mut lock(&self.memory).reload.flash_bytes_per_ms;
+            *measured += (rate - *measured) / 8.0;
+        }
+        bytes
+    }
+
+    fn shard_bytes(&self, tokens: usize, layers: Range<usize>) -> usize {
+        tokens * LayerLayout::token_bytes_of(&self.model.layouts[layers])
+    }
+
+    /// Begins to load a chunk, from memory or flash, to be turned to where it is needed.
+    pub(super) fn open(&self, part: &Use) -> Result<Loading, StoreError> {
         let id = part.chunk;
         let held = lock(&self.memory).get(id, part.is_prefix);
-        match held {
-            Some(Held::Bytes(bytes)) => Ok(bytes),
-            Some(Held::Pages(leaving, range)) => {
-                let bytes = Arc::new(self.pack(&leaving, range));
-                lock(&self.memory).settle(id, &bytes, &|id| self.weight(id));
-                Ok(bytes)
-            }
+        let from = match held {
+            Some(Held::Bytes(bytes)) => From::Memory(bytes),
+            // Packed as a whole: the pages may be needed for others soon.
+            Some(Held::Pages(..)) => match self.bytes_of_dirty(id) {
+                Some(bytes) => From::Memory(bytes),
+                None => From::Flash(self.open_stored(id)?),
+            },
             None => {
                 self.flash_lookups.fetch_add(1, Ordering::Relaxed);
-                let bytes = self.read(id)?;
+                From::Flash(self.open_stored(id)?)
+            }
+        };
+        let (tokens, base) = match &from {
+            From::Memory(bytes) => (bytes.tokens, bytes.base),
+            From::Flash(reading) => (reading.tokens, reading.base),
+        };
+        if part.of.end > tokens {
+            return Err(StoreError::Invalid(format!(
+                "tokens {:?} of a chunk of {tokens}",
+                part.of
+            )));
+        }
+        Ok(Loading {
+            chunk: id,
+            is_prefix: part.is_prefix,
+            tokens,
+            delta: part.at as i64 - (base + part.of.start) as i64,
+            from,
+        })
+    }
+
+    /// The next shard of a chunk, as it was stored.
+    pub(super) fn next_shard(&self, loading: &mut Loading, shard: usize) -> Result<Arc<Vec<u8>>, StoreError> {
+        match &mut loading.from {
+            From::Memory(bytes) => Ok(Arc::clone(&bytes.shards[shard])),
+            From::Flash(reading) => self.read_shard(reading),
+        }
+    }
+
+    /// A copy of a shard whose keys stand where they are needed; the shard itself where that is where they stood.
+    pub(super) fn turn_shard(&self, loading: &Loading, shard: usize, bytes: Arc<Vec<u8>>) -> Arc<Vec<u8>> {
+        if loading.delta == 0 {
+            return bytes;
+        }
+        let mut turned = bytes.to_vec();
+        let (layouts, mut rest) = (&self.model.layouts, turned.as_mut_slice());
+        for layer in self.model.shards()[shard].clone() {
+            let (own, behind) = rest.split_at_mut(loading.tokens * layouts[layer].token_bytes());
+            let turn = self.model.ropes[layer].turn(loading.delta);
+            layouts[layer].turn_packed(self.isa, &turn, loading.tokens, own);
+            rest = behind;
+        }
+        Arc::new(turned)
+    }
+
+    /// Leaves what was loaded in memory, after its last shard.
+    pub(super) fn keep_loaded(&self, loading: Loading) {
+        let (id, weight) = (loading.chunk, |id| self.weight(id));
+        match loading.from {
+            From::Memory(_) => {}
+            From::Flash(reading) => {
+                let bytes = self.whole(reading);
                 self.flash_hits.fetch_add(1, Ordering::Relaxed);
-                lock(&self.memory).put(id, &bytes, part.is_prefix, &|id| self.weight(id));
+                lock(&self.memory).put(id, &bytes, loading.is_prefix, &weight);
                 self.forget_if_gone(id);
-                Ok(bytes)
             }
         }
     }
@@ -149,40 +229,5 @@ impl Shared {
         if self.store.facts(id).is_none() {
             lock(&self.memory).remove(id);
         }
-    }
-
-    pub(super) fn load(&self, part: &Use) -> Result<LoadedChunk, StoreError> {
-        let mut bytes = self.original(part)?;
-        if part.of.end > bytes.tokens {
-            return Err(StoreError::Invalid(format!(
-                "tokens {:?} of a chunk of {}",
-                part.of, bytes.tokens
-            )));
-        }
-        let delta = part.at as i64 - (bytes.base + part.of.start) as i64;
-        if delta != 0 {
-            bytes = Arc::new(self.turned(&bytes, delta));
-        }
-        Ok(LoadedChunk {
-            bytes,
-            of: part.of.clone(),
-            at: part.at,
-        })
-    }
-
-    /// A copy whose keys stand `delta` positions further.
-    fn turned(&self, bytes: &ChunkBytes, delta: i64) -> ChunkBytes {
-        let mut turned = bytes.clone();
-        let layouts = &self.model.layouts;
-        for (shard, layers) in turned.shards.iter_mut().zip(self.model.shards()) {
-            let mut rest = shard.as_mut_slice();
-            for layer in layers {
-                let (own, behind) = rest.split_at_mut(bytes.tokens * layouts[layer].token_bytes());
-                let turn = self.model.ropes[layer].turn(delta);
-                layouts[layer].turn_packed(self.isa, &turn, bytes.tokens, own);
-                rest = behind;
-            }
-        }
-        turned
     }
 }

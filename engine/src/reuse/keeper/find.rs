@@ -27,6 +27,16 @@ impl Use {
     pub fn tokens(&self) -> Range<usize> {
         self.at..self.at + self.of.len()
     }
+
+    /// What of it stands from a position of the prompt on.
+    pub fn from(&self, position: usize) -> Use {
+        let skipped = position.saturating_sub(self.at).min(self.of.len());
+        Use {
+            of: self.of.start + skipped..self.of.end,
+            at: self.at + skipped,
+            ..self.clone()
+        }
+    }
 }
 
 /// A prompt, and what is to be found of it.
@@ -59,6 +69,15 @@ impl Found {
     /// Tokens of the beginning.
     pub fn prefix_tokens(&self) -> usize {
         self.prefix.last().map_or(0, |last| last.tokens().end)
+    }
+
+    /// Takes chunks out, and of the beginning what comes behind them.
+    pub fn leave_out(&mut self, chunks: &[ChunkId]) {
+        if let Some(first) = self.prefix.iter().position(|part| chunks.contains(&part.chunk)) {
+            self.prefix.truncate(first);
+            self.exact_tokens = self.exact_tokens.min(self.prefix_tokens());
+        }
+        self.pieces.retain(|part| !chunks.contains(&part.chunk));
     }
 }
 

@@ -83,6 +83,10 @@ impl Memory {
         }
     }
 
+    pub(super) fn budget_bytes(&self) -> usize {
+        self.budget_bytes
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }

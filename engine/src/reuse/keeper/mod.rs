@@ -6,6 +6,7 @@
 //! answer: what cannot be read is computed, and the log says so.
 
 mod chunk;
+mod fetch;
 mod find;
 mod memory;
 mod model;
@@ -14,20 +15,24 @@ mod prefetch;
 mod tests;
 mod writer;
 
-pub use chunk::LoadedChunk;
+pub use fetch::Fetch;
 pub use find::{Found, Use, Wanted};
 pub use model::KeptModel;
 pub use prefetch::PrefetchCounts;
 pub use writer::{Leaving, ReadingGuard};
 
 use crate::snapshot::{PrefetchView, TierView, TiersView};
+use fetch::FetchJob;
 use memory::Memory;
 use prefetch::Plan;
 use reprise_kernels::isa::Isa;
 use reprise_kv::store::{ChunkId, ChunkStore, Erased, Namespace, Owner, StoreError};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use reprise_kv::{KvProfile, LayerLayout};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use writer::Queue;
 
 /// See the module.
@@ -35,6 +40,9 @@ use writer::Queue;
 pub struct Keeper {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
+    loader: Option<JoinHandle<()>>,
+    /// What the loader is to do; it ends when there is nobody left to tell it.
+    fetches: Option<Sender<FetchJob>>,
 }
 
 #[derive(Debug)]
@@ -52,6 +60,8 @@ struct Shared {
     packing: Mutex<()>,
     flash_lookups: AtomicUsize,
     flash_hits: AtomicUsize,
+    /// Nanoseconds spent on storing.
+    storing: AtomicU64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -77,6 +87,7 @@ impl Keeper {
             packing: Mutex::default(),
             flash_lookups: AtomicUsize::new(0),
             flash_hits: AtomicUsize::new(0),
+            storing: AtomicU64::new(0),
         });
         let writer = {
             let shared = Arc::clone(&shared);
@@ -84,10 +95,35 @@ impl Keeper {
                 .name("chunk writer".into())
                 .spawn(move || shared.live())?
         };
-        Ok(Keeper {
+        let (fetches, jobs) = channel();
+        let loader = {
+            let shared = Arc::clone(&shared);
+            thread::Builder::new()
+                .name("chunk loader".into())
+                .spawn(move || shared.serve_fetches(&jobs))
+        };
+        let mut keeper = Keeper {
             shared,
             writer: Some(writer),
-        })
+            loader: None,
+            fetches: Some(fetches),
+        };
+        keeper.loader = Some(loader?);
+        Ok(keeper)
+    }
+
+    /// A keeper of the same model with another KV profile, on the same store.
+    ///
+    /// # Errors
+    /// When no thread can be had.
+    pub fn with_profile(&self, profile: &KvProfile, layouts: &[LayerLayout]) -> std::io::Result<Keeper> {
+        let shared = &self.shared;
+        let model = KeptModel {
+            profile: profile.clone(),
+            layouts: layouts.to_vec(),
+            ..shared.model.clone()
+        };
+        Keeper::start(shared.store.clone(), model, lock(&shared.memory).budget_bytes())
     }
 
     /// The store.
@@ -98,14 +134,6 @@ impl Keeper {
     /// What of a prompt is known, on disk or not yet. Its last token is never among it. Waits for no disk.
     pub fn find(&self, wanted: &Wanted<'_>) -> Found {
         self.shared.find(wanted)
-    }
-
-    /// Loads part of a chunk, turned to where it is needed; nothing when it cannot be read, which the log tells.
-    pub fn load(&self, part: &Use) -> Option<LoadedChunk> {
-        self.shared
-            .load(part)
-            .map_err(|error| tracing::warn!(%error, "a stored chunk cannot be used; its tokens are computed"))
-            .ok()
     }
 
     /// Notes that chunks were used.
@@ -165,6 +193,11 @@ impl Keeper {
         }
     }
 
+    /// How long storing took since the start, without waiting for who reads.
+    pub fn storing(&self) -> Duration {
+        Duration::from_nanos(self.shared.storing.load(Ordering::Relaxed))
+    }
+
     /// What is being brought into memory before anybody asks for it.
     pub fn prefetching(&self) -> Vec<PrefetchView> {
         lock(&self.shared.plan).views()
@@ -185,10 +218,11 @@ impl Drop for Keeper {
     /// Stores what waits.
     fn drop(&mut self) {
         self.close();
-        if let Some(writer) = self.writer.take()
-            && writer.join().is_err()
-        {
-            tracing::error!("the thread that stores chunks ended by a fault of its own");
+        self.fetches = None;
+        for thread in [self.writer.take(), self.loader.take()].into_iter().flatten() {
+            if thread.join().is_err() {
+                tracing::error!("a thread that stores or loads chunks ended by a fault of its own");
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::rope::LayerRope;
 use reprise_kernels::math::RopePairs;
 use reprise_kv::pool::{PagePool, Sequence};
 use reprise_kv::store::StoreOptions;
-use reprise_kv::{KvFormat, KvLanes, KvProfile, LayerLayout, LayerShape};
+use reprise_kv::{Arrivals, KvFormat, KvLanes, KvProfile, LayerLayout, LayerShape};
 use reprise_model::arch::Rope;
 use std::path::Path;
 
@@ -53,10 +53,7 @@ fn computed(pool: &PagePool, tokens: &[u32]) -> Sequence {
     let (layouts, isa) = (model().layouts, Isa::best());
     let mut sequences = [pool.sequence()];
     sequences[0].prepare(tokens.len(), None).unwrap();
-    let lanes = KvLanes {
-        layouts: &layouts,
-        sequences: &mut sequences,
-    };
+    let lanes = KvLanes::new(&layouts, &mut sequences);
     for layer in 0..LAYERS {
         let view = lanes.layer(layer, 0);
         for (position, token) in tokens.iter().enumerate() {
@@ -128,8 +125,27 @@ fn find(keeper: &Keeper, parts: &[(&[u32], &str)]) -> Found {
     })
 }
 
+/// What of a chunk arrives in a sequence, packed again, layer by layer; none where it cannot be had.
+fn fetched(keeper: &Keeper, part: &Use) -> Option<Vec<Vec<u8>>> {
+    let (layouts, end) = (model().layouts, part.tokens().end);
+    let mut sequences = [pool().sequence()];
+    sequences[0].prepare(end, None).unwrap();
+    let mut fetch = keeper.fetch(vec![part.clone()], 0);
+    for layer in 0..LAYERS {
+        fetch.arrive(layer, &layouts, &mut sequences).ok()?;
+    }
+    assert!(fetch.is_done());
+    sequences[0].commit(end);
+    let packed = |layer: usize| {
+        let mut bytes = Vec::new();
+        layouts[layer].pack(Isa::best(), &sequences[0], layer, part.tokens(), &mut bytes);
+        bytes
+    };
+    Some((0..LAYERS).map(packed).collect())
+}
+
 fn bytes_of(keeper: &Keeper, part: &Use) -> Vec<Vec<u8>> {
-    keeper.load(part).unwrap().shards().to_vec()
+    fetched(keeper, part).unwrap()
 }
 
 /// Waits for the thread, whose work this is; a test that waits for ever has failed.
@@ -262,7 +278,7 @@ fn what_prompts_begin_with_often_is_brought_ahead_with_what_follows_it() {
     wait_until(|| keeper.prefetch_counts().loaded == 2 && keeper.prefetching().is_empty());
     assert_eq!(keeper.tiers().memory.chunks, 2);
     for part in find(&keeper, &[(&one, A), (&two, A)]).prefix {
-        keeper.load(&part).unwrap();
+        fetched(&keeper, &part).unwrap();
     }
     let counts = keeper.prefetch_counts();
     assert_eq!((counts.hits, counts.wasted), (2, 0));
@@ -283,8 +299,7 @@ fn bytes(count: usize) -> Arc<ChunkBytes> {
     Arc::new(ChunkBytes {
         tokens: 1,
         base: 0,
-        layers_a_shard: 1,
-        shards: vec![vec![0; count]],
+        shards: vec![Arc::new(vec![0; count])],
     })
 }
 

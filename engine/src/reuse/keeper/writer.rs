@@ -10,7 +10,9 @@ use reprise_kv::pool::Sequence;
 use reprise_kv::store::{Announced, ChainHash, ChunkId, NewChunk, Owner, Shard, StoreError};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Chunks of a batch at most: each is an open file until all are synced, and some systems allow few.
 const BATCH_CHUNKS: usize = 64;
@@ -245,12 +247,14 @@ impl Shared {
         }
     }
 
-    /// Waits while a prompt is being read.
-    fn wait_for_readers(&self) {
+    /// Waits while a prompt is being read; for how long.
+    fn wait_for_readers(&self) -> Duration {
+        let begin = Instant::now();
         let mut queue = lock(&self.queue);
         while !queue.may_write() {
             queue = self.wait(queue);
         }
+        begin.elapsed()
     }
 
     /// Stores chunks: all files, then all rows.
@@ -270,12 +274,13 @@ impl Shared {
 
     /// Stores what can be stored of some chunks, and tells the first fault.
     fn write_batch(&self, chunks: &[ChunkId]) -> Result<(), StoreError> {
+        let (begin, mut waited) = (Instant::now(), Duration::ZERO);
         let names = self.model.shard_names();
         let mut batch = self.store.batch();
         let mut fault = Ok(());
         for &chunk in chunks {
-            self.wait_for_readers();
-            let Some(bytes) = self.bytes_to_write(chunk) else {
+            waited += self.wait_for_readers();
+            let Some(bytes) = self.bytes_of_dirty(chunk) else {
                 continue;
             };
             let shards = names.iter().zip(&bytes.shards);
@@ -286,14 +291,16 @@ impl Shared {
                 break;
             }
         }
-        self.wait_for_readers();
+        waited += self.wait_for_readers();
         let committed = batch.commit()?;
         lock(&self.memory).clean(&committed.written, &|id| self.weight(id));
+        let nanoseconds = begin.elapsed().saturating_sub(waited).as_nanos() as u64;
+        self.storing.fetch_add(nanoseconds, Ordering::Relaxed);
         fault
     }
 
     /// The bytes of a dirty chunk, which stay in memory where they fit; nothing of one that is gone.
-    fn bytes_to_write(&self, chunk: ChunkId) -> Option<Arc<ChunkBytes>> {
+    pub(super) fn bytes_of_dirty(&self, chunk: ChunkId) -> Option<Arc<ChunkBytes>> {
         let _packing = lock(&self.packing);
         let held = lock(&self.memory).peek(chunk)?;
         Some(match held {
