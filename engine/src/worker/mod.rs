@@ -476,6 +476,7 @@ impl Worker {
                 time_to_first_token: waited,
                 decode_time: std::time::Duration::ZERO,
                 steps: Steps::default(),
+                explanation: None,
             }));
         }
     }

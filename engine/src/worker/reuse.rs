@@ -10,7 +10,7 @@ use crate::reuse::read::{Reading, Recompute};
 use reprise_kernels::isa::Isa;
 use reprise_kv::KvLanes;
 use reprise_kv::pool::Sequence;
-use reprise_kv::store::Owner;
+use reprise_kv::store::{Erased, Owner};
 use std::ops::Range;
 use std::time::Instant;
 
@@ -69,12 +69,12 @@ impl Worker {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn erase(&mut self, owner: &Owner) -> Result<(), EngineError> {
+    pub fn erase(&mut self, owner: &Owner) -> Result<Erased, EngineError> {
         self.kept.erase(owner);
-        if let Some(keeper) = &self.keeper {
-            keeper.erase(owner)?;
+        match &self.keeper {
+            Some(keeper) => Ok(keeper.erase(owner)?),
+            None => Ok(Erased::default()),
         }
-        Ok(())
     }
 
     /// How a prompt would be read now, without reading it.
@@ -114,18 +114,35 @@ impl Worker {
     /// Brings what is stored of a new lane's prompt into its sequence: what begins alike is committed, and pieces from
     /// elsewhere are placed, for [`Worker::read_on`] to go on with.
     pub(super) fn bring(&mut self, slot: usize) {
-        let (Some(keeper), Some(lane)) = (&self.keeper, self.lanes[slot].as_mut()) else {
+        let known = self.sequences[slot].len();
+        let brought = self.bring_stored(slot, known).unwrap_or_default();
+        let Some(lane) = self.lanes[slot].as_mut() else {
             return;
         };
+        let prompt_tokens = lane.request.prompt.len();
+        let plain;
+        let reading = match &lane.reading {
+            Some(reading) => reading,
+            None => {
+                let prefix = known.max(brought.prefix_tokens());
+                let (prompt, recompute) = (lane.request.prompt.clone(), Recompute::default());
+                plain = Reading::new(prompt, prefix, Vec::new(), prompt_tokens, recompute);
+                &plain
+            }
+        };
+        let explanation = Explanation::new(prompt_tokens, known, &brought, reading, self.call_tokens);
+        lane.explanation = Some(explanation);
+    }
+
+    /// See [`Worker::bring`]; gives what was brought.
+    fn bring_stored(&mut self, slot: usize, known: usize) -> Option<Found> {
+        let (keeper, lane) = (self.keeper.as_ref()?, self.lanes[slot].as_mut()?);
         let sequence = &mut self.sequences[slot];
-        let known = sequence.len();
         let Request { prompt, options, .. } = &lane.request;
-        let Some(wanted) = wanted(self.reuse, prompt, &options.segments, known) else {
-            return;
-        };
+        let wanted = wanted(self.reuse, prompt, &options.segments, known)?;
         let question = wanted.question;
         let found = keeper.find(&wanted);
-        let (isa, mut used) = (Isa::best(), Vec::new());
+        let (isa, mut brought) = (Isa::best(), Found::default());
         let is_prepared = |sequence: &mut Sequence, lane: &mut Lane, end| {
             sequence.prepare(end, Some(&mut lane.reservation)).is_ok()
         };
@@ -146,11 +163,10 @@ impl Worker {
                 exact_tokens = end.min(found.exact_tokens).max(exact_tokens);
             }
             sequence.commit(end);
-            used.push(part.chunk);
+            brought.prefix.push(part);
         }
         sequence.cancel();
         let prefix = sequence.len();
-        let brought = prefix - known;
         lane.exact_tokens = exact_tokens;
         lane.tokens.extend_from_slice(&lane.request.prompt[known..prefix]);
         lane.reused_tokens = prefix;
@@ -162,14 +178,13 @@ impl Worker {
             && !pieces.is_empty()
             && is_prepared(sequence, lane, end)
         {
-            let mut ranges: Vec<Range<usize>> = Vec::new();
             for part in pieces {
                 if let Some(chunk) = keeper.load(part) {
                     chunk.place(isa, &self.layouts, sequence);
-                    ranges.push(part.tokens());
-                    used.push(part.chunk);
+                    brought.pieces.push(part.clone());
                 }
             }
+            let ranges: Vec<Range<usize>> = brought.pieces.iter().map(Use::tokens).collect();
             let reading = Reading::new(lane.request.prompt.clone(), prefix, ranges, question, recompute);
             lane.moved_tokens = reading.reused();
             lane.recomputed_tokens = reading.recomputed();
@@ -180,11 +195,13 @@ impl Worker {
                 sequence.cancel();
             }
         }
-        keeper.used(&used);
+        let used = brought.prefix.iter().chain(&brought.pieces);
+        keeper.used(&used.map(|part| part.chunk).collect::<Vec<_>>());
         let id = lane.id;
-        if brought > 0 {
-            self.scheduler.prefilled(id, brought);
+        if prefix > known {
+            self.scheduler.prefilled(id, prefix - known);
         }
+        Some(brought)
     }
 
     /// Makes one call on a prompt of which some comes from elsewhere; true when all of it is there.
