@@ -612,7 +612,11 @@ impl Worker {
             self.fail(slot, error);
             return;
         }
-        let rate = count as f64 / begin.elapsed().as_secs_f64();
+        let elapsed = begin.elapsed();
+        if let Some(lane) = &mut self.lanes[slot] {
+            lane.steps.computing += elapsed;
+        }
+        let rate = count as f64 / elapsed.as_secs_f64();
         self.prefill_rate = Some(rate);
         // Short calls say little about the machine's speed.
         if most_tokens.is_none() && count >= CALL_STEP_TOKENS {

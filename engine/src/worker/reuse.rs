@@ -12,7 +12,7 @@ use reprise_kv::KvLanes;
 use reprise_kv::pool::Sequence;
 use reprise_kv::store::{Erased, Owner};
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Where the question begins; the end of the prompt where there is none.
 fn question_of(segments: &[Segment], prompt_tokens: usize) -> usize {
@@ -52,6 +52,14 @@ pub(super) fn check_segments(segments: &[Segment], prompt_tokens: usize) -> Resu
         segments: segment_tokens,
         prompt: prompt_tokens,
     })
+}
+
+/// Does something, and adds the time it takes.
+fn timed<T>(spent: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let begin = Instant::now();
+    let done = work();
+    *spent += begin.elapsed();
+    done
 }
 
 impl Worker {
@@ -141,7 +149,8 @@ impl Worker {
         let Request { prompt, options, .. } = &lane.request;
         let wanted = wanted(self.reuse, prompt, &options.segments, known)?;
         let question = wanted.question;
-        let found = keeper.find(&wanted);
+        let steps = &mut lane.steps;
+        let found = timed(&mut steps.matching.taken, || keeper.find(&wanted));
         let (isa, mut brought) = (Isa::best(), Found::default());
         let is_prepared = |sequence: &mut Sequence, lane: &mut Lane, end| {
             sequence.prepare(end, Some(&mut lane.reservation)).is_ok()
@@ -157,8 +166,11 @@ impl Worker {
             if !is_prepared(sequence, lane, end) {
                 break;
             }
-            let Some(chunk) = keeper.load(&part) else { break };
-            chunk.place(isa, &self.layouts, sequence);
+            let loaded = timed(&mut lane.steps.loading.taken, || keeper.load(&part));
+            let Some(chunk) = loaded else { break };
+            timed(&mut lane.steps.turning.taken, || {
+                chunk.place(isa, &self.layouts, sequence);
+            });
             if exact_tokens == sequence.len() {
                 exact_tokens = end.min(found.exact_tokens).max(exact_tokens);
             }
@@ -179,8 +191,11 @@ impl Worker {
             && is_prepared(sequence, lane, end)
         {
             for part in pieces {
-                if let Some(chunk) = keeper.load(part) {
-                    chunk.place(isa, &self.layouts, sequence);
+                let loaded = timed(&mut lane.steps.loading.taken, || keeper.load(part));
+                if let Some(chunk) = loaded {
+                    timed(&mut lane.steps.turning.taken, || {
+                        chunk.place(isa, &self.layouts, sequence);
+                    });
                     brought.pieces.push(part.clone());
                 }
             }
@@ -221,6 +236,7 @@ impl Worker {
         let (before, begin) = (reading.progress().0, Instant::now());
         let is_done = reading.step(&mut *self.backend, &mut kv, slot, most_tokens)?;
         let computed = reading.progress().0 - before;
+        lane.steps.computing += begin.elapsed();
         if computed > 0 {
             self.prefill_rate = Some(computed as f64 / begin.elapsed().as_secs_f64());
         }
