@@ -125,9 +125,9 @@ test('of an answer of an earlier run there is what would be read now', async () 
 test('what is kept is listed by owner, and erased for good', async () => {
   await openSettings(machine, 'Reuse');
   await until(async () => (await machine.all('[data-owner^="chat:"]')).length === 1, 'the chat among the owners');
-  await machine.click('button', /^Show the chunks of/);
+  await machine.click('button', /^Chat /);
   await until(async () => (await machine.all('[data-kept] [data-chunk]')).length > 0, 'its chunks');
-  await machine.click('button', /^Keep chunk/);
+  await machine.click('button', /^Pin: chunk/);
   await until(async () => /Pinned/.test(await machine.text('[data-kept]')), 'the pinned chunk');
   assert.deepEqual(await machine.violations(), []);
   await machine.run(`document.querySelector('[data-kept]').scrollIntoView()`);

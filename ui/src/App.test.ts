@@ -383,10 +383,10 @@ describe('what was reused', () => {
     await user.keyboard('{Control>},{/Control}');
     const dialog = within(await screen.findByRole('dialog', { name: 'Settings' }));
     await user.click(dialog.getByRole('tab', { name: 'Reuse' }));
-    await user.click(await dialog.findByRole('button', { name: 'Show the chunks of Garden' }));
-    await user.click(await dialog.findByRole('button', { name: /^Keep chunk/ }));
+    await user.click(await dialog.findByRole('button', { name: 'Chat Garden' }));
+    await user.click(await dialog.findByRole('button', { name: /^Pin: chunk/ }));
     expect(api.pinChunk).toHaveBeenCalledExactlyOnceWith(chunk.id, true);
-    await user.click(dialog.getByRole('button', { name: /^Let chunk/ }));
+    await user.click(dialog.getByRole('button', { name: /^Let go of chunk/ }));
     expect(api.evictChunk).toHaveBeenCalledExactlyOnceWith(chunk.id);
     expect(await faults()).toEqual([]);
     await user.click(dialog.getByRole('button', { name: 'Erase what is kept for Garden' }));
