@@ -30,6 +30,12 @@ const COMMANDS: &[&str] = &[
     "reload_model",
     "open_link",
     "snapshot",
+    "erase_kept",
+    "evict_chunk",
+    "pin_chunk",
+    "list_chunks",
+    "list_kept",
+    "inspect",
 ];
 
 fn main() {

@@ -1,5 +1,6 @@
 //! What the engine offers its callers.
 pub use crate::reuse::cut::{Segment, SegmentKind};
+use crate::reuse::explain::Explanation;
 pub use crate::reuse::read::{Recompute, Strategy};
 use crate::units::megabytes;
 use reprise_kv::{KvFormat, KvProfile};
@@ -326,6 +327,8 @@ pub struct Answer {
     pub decode_time: Duration,
     /// What went on until the first token.
     pub steps: Steps,
+    /// How the prompt was read; none when the request was cancelled before it became a lane.
+    pub explanation: Option<Explanation>,
 }
 
 /// Cancels a running request from another thread or a signal handler.

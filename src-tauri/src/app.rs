@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use reprise_library::cache::Cache;
 use reprise_library::chats::ChatStore;
 use reprise_library::folders;
 use reprise_library::models::{ModelsError, Shelf};
@@ -62,7 +63,6 @@ impl App {
         }
         let events = Events::start()?;
         let host = Host::start(Arc::clone(&store), events.clone(), settings)?;
-        erase_in_background(Arc::clone(&store), events.clone())?;
         let app = App {
             store,
             host,
@@ -74,7 +74,41 @@ impl App {
             _lock: lock,
         };
         app.load_model();
+        app.erase_in_background()?;
         Ok(app)
+    }
+
+    /// Erases the chats that were deleted long ago, and then what is kept of the texts of chats that are gone. The chats'
+    /// file is written anew for that, which takes a while.
+    fn erase_in_background(&self) -> std::io::Result<()> {
+        let (store, host, events) = (Arc::clone(&self.store), self.host.clone(), self.events.clone());
+        let erase = move || {
+            if let Err(error) = store.erase_deleted(Some(DELETED_CHATS_STAY_MS)) {
+                events.tell(AppEvent::Notice {
+                    message: error.to_string(),
+                });
+            }
+            let erased = with_cache(&host, |cache, chats| Ok(cache.erase_chats_that_are_gone(chats)?));
+            if let Err(failure) = erased {
+                // Another program has it open, perhaps: the next start tries again.
+                tracing::warn!(
+                    message = failure.message,
+                    "what is kept of erased chats is still there"
+                );
+            }
+        };
+        thread::Builder::new().name("erase".into()).spawn(erase).map(drop)
+    }
+
+    /// Does something with what is kept of the texts that were read; none when nothing is kept yet.
+    ///
+    /// # Errors
+    /// When another program has it open, and the work's own.
+    pub fn with_cache<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Cache<'_>, &ChatStore) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<Option<T>, Failure> {
+        with_cache(&self.host, work)
     }
 
     /// Begins to load the chosen model.
@@ -84,6 +118,7 @@ impl App {
         self.host.load(LoadRequest {
             file: self.shelf.resolve(wanted).map_err(in_words_of_the_window),
             name: self.shelf.title(wanted),
+            store: settings.store(),
             settings,
             profiles: folders::profiles().ok(),
             is_published: true,
@@ -161,16 +196,12 @@ impl App {
     }
 }
 
-/// Erases the chats that were deleted long ago. The file is written anew for that, which takes a while.
-fn erase_in_background(store: Arc<ChatStore>, events: Events) -> std::io::Result<()> {
-    let erase = move || {
-        if let Err(error) = store.erase_deleted(Some(DELETED_CHATS_STAY_MS)) {
-            events.tell(AppEvent::Notice {
-                message: error.to_string(),
-            });
-        }
-    };
-    thread::Builder::new().name("erase".into()).spawn(erase).map(drop)
+/// See [`App::with_cache`].
+fn with_cache<T: Send + 'static>(
+    host: &Host,
+    work: impl FnOnce(&Cache<'_>, &ChatStore) -> Result<T, Failure> + Send + 'static,
+) -> Result<Option<T>, Failure> {
+    host.with_cache(folders::kv()?, work)
 }
 
 /// The library's words for a model that is not here name commands of the terminal; the window has buttons.

@@ -2,11 +2,14 @@
 //! host. All run off the window's own thread.
 
 use reprise_engine::snapshot::Snapshot;
+use reprise_engine::store::{ChunkId, Owner};
+use reprise_library::cache::KeptChunk;
 use reprise_library::chats::{
     Chat, ChatId, ChatSummary, ExportFormat, Folder, FolderId, Role, SearchHit, Turn, TurnId,
 };
 use reprise_library::converse::{self, Coming};
 use reprise_library::folders;
+use reprise_library::inspection::Inspection;
 use reprise_library::models::catalogue;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, Manager, State, Wry};
@@ -14,7 +17,7 @@ use tauri_plugin_dialog::{DialogExt, FileDialogBuilder};
 use tauri_plugin_opener::OpenerExt;
 
 use crate::app::App;
-use crate::types::{AppEvent, ContextUse, Failure, ModelChoice, Settings, Start};
+use crate::types::{AppEvent, ContextUse, Failure, Kept, ModelChoice, Settings, Start};
 
 /// What a command gives.
 type Outcome<T> = Result<T, Failure>;
@@ -327,6 +330,63 @@ pub fn reload_model(app: State<'_, App>) -> Outcome<()> {
 #[tauri::command(async)]
 pub fn snapshot(app: State<'_, App>) -> Outcome<Option<Snapshot>> {
     Ok(app.host.snapshot())
+}
+
+#[tauri::command(async)]
+pub fn inspect(app: State<'_, App>, turn: TurnId) -> Outcome<Inspection> {
+    app.host.inspect(turn)
+}
+
+#[tauri::command(async)]
+pub fn list_kept(app: State<'_, App>) -> Outcome<Kept> {
+    let folder = folders::shown(&folders::kv()?);
+    let kept = app.with_cache(|cache, chats| {
+        let stats = cache.store().stats()?;
+        Ok((cache.owners(chats)?, stats))
+    })?;
+    let (owners, chunks, bytes) = kept.map_or_else(Default::default, |(owners, stats)| {
+        (owners, stats.chunks, stats.bytes)
+    });
+    Ok(Kept {
+        owners,
+        chunks,
+        bytes,
+        folder,
+    })
+}
+
+#[tauri::command(async)]
+pub fn list_chunks(app: State<'_, App>, owner: String) -> Outcome<Vec<KeptChunk>> {
+    let owner: Owner = owner.parse()?;
+    let chunks = app.with_cache(move |cache, _| Ok(cache.chunks(&owner)?))?;
+    Ok(chunks.unwrap_or_default())
+}
+
+#[tauri::command(async)]
+pub fn pin_chunk(app: State<'_, App>, chunk: String, pinned: bool) -> Outcome<()> {
+    let chunk: ChunkId = chunk.parse()?;
+    app.with_cache(move |cache, _| Ok(cache.set_pinned(chunk, pinned)?))?;
+    Ok(())
+}
+
+#[tauri::command(async)]
+pub fn evict_chunk(app: State<'_, App>, chunk: String) -> Outcome<()> {
+    let chunk: ChunkId = chunk.parse()?;
+    app.with_cache(move |cache, _| Ok(cache.evict(&[chunk])?))?;
+    Ok(())
+}
+
+#[tauri::command(async)]
+pub fn erase_kept(app: State<'_, App>, owner: Option<String>) -> Outcome<()> {
+    let owner: Option<Owner> = owner.map(|owner| owner.parse()).transpose()?;
+    app.with_cache(move |cache, _| {
+        match &owner {
+            Some(owner) => cache.erase(owner)?,
+            None => cache.erase_all()?,
+        };
+        Ok(())
+    })?;
+    Ok(())
 }
 
 #[tauri::command(async)]

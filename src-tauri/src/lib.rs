@@ -70,6 +70,12 @@ pub fn run() -> i32 {
             commands::reload_model,
             commands::open_link,
             commands::snapshot,
+            commands::inspect,
+            commands::list_kept,
+            commands::list_chunks,
+            commands::pin_chunk,
+            commands::evict_chunk,
+            commands::erase_kept,
         ])
         .setup(|tauri| {
             let handle = tauri.handle();

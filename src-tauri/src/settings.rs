@@ -1,10 +1,14 @@
 //! What the person chose: defaults, bounds, and what the engine makes of it.
 
-use reprise_engine::{GenerateOptions, KvChoice, KvFormat, LoadOptions, SamplingOptions, Speculation};
+use reprise_engine::{
+    GenerateOptions, KvChoice, KvFormat, LoadOptions, Recompute, Reuse, SamplingOptions, Speculation,
+    StoreChoice,
+};
 use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE};
 use reprise_library::converse::Instructions;
+use reprise_library::folders;
 
-use crate::types::{Failure, KvStorage, Settings, Theme};
+use crate::types::{Failure, KvStorage, ReuseChoice, Settings, Theme};
 
 /// The name settings are stored by.
 pub const KEY: &str = "app";
@@ -23,6 +27,9 @@ impl Default for Settings {
             kv_storage: KvStorage::Profile,
             kv_budget_megabytes: None,
             memory_limit_megabytes: None,
+            reuse: ReuseChoice::Anywhere,
+            recompute_ratio: Recompute::default().ratio,
+            disk_budget_megabytes: None,
             speculation: true,
             temperature: CHAT_TEMPERATURE,
             top_p: 0.95,
@@ -41,7 +48,7 @@ impl Settings {
     /// A sentence that names the setting and its bounds.
     pub fn check(&self) -> Result<(), Failure> {
         let most_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let bounds: [(&str, bool, String); 9] = [
+        let bounds: [(&str, bool, String); 11] = [
             (
                 "temperature",
                 (0.0..=10.0).contains(&self.temperature),
@@ -87,6 +94,17 @@ impl Settings {
                 "from 256 to 1,048,576 MB".into(),
             ),
             (
+                "share that is computed again",
+                (0.0..=1.0).contains(&self.recompute_ratio),
+                "from 0 to 1".into(),
+            ),
+            (
+                "disk for what was read",
+                self.disk_budget_megabytes
+                    .is_none_or(|megabytes| megabytes == 0 || (100..=10_000_000).contains(&megabytes)),
+                "0, or from 100 to 10,000,000 MB".into(),
+            ),
+            (
                 "system prompt",
                 self.system_prompt.len() <= 100_000,
                 "of at most 100,000 bytes".into(),
@@ -108,6 +126,7 @@ impl Settings {
                 settings.kv_storage,
                 settings.kv_budget_megabytes,
                 settings.memory_limit_megabytes,
+                settings.disk_budget_megabytes,
                 settings.speculation,
             )
         };
@@ -132,8 +151,26 @@ impl Settings {
             } else {
                 Speculation::Off
             },
+            reuse: self.reuse(),
             ..LoadOptions::default()
         }
+    }
+
+    /// What of earlier prompts is used again.
+    pub fn reuse(&self) -> Reuse {
+        match self.reuse {
+            ReuseChoice::Anywhere => Reuse::Anywhere(Recompute {
+                ratio: self.recompute_ratio,
+                ..Recompute::default()
+            }),
+            ReuseChoice::Prefix => Reuse::Prefix,
+            ReuseChoice::Nothing => Reuse::Nothing,
+        }
+    }
+
+    /// Where what is read is kept; nowhere when the person wants none of it.
+    pub fn store(&self) -> Option<StoreChoice> {
+        folders::store(self.disk_budget_megabytes.map(bytes))
     }
 
     /// How answers are made.
@@ -190,6 +227,8 @@ mod tests {
         assert!(refused(|settings| settings.context_tokens = Some(3)).contains("window"));
         assert!(refused(|settings| settings.max_answer_tokens = 0).contains("answer"));
         assert!(refused(|settings| settings.kv_budget_megabytes = Some(1)).contains("memory for context"));
+        assert!(refused(|settings| settings.recompute_ratio = 1.5).contains("computed again"));
+        assert!(refused(|settings| settings.disk_budget_megabytes = Some(1)).contains("disk"));
         assert!(
             refused(|settings| settings.memory_limit_megabytes = Some(u64::MAX)).contains("memory limit")
         );
@@ -218,13 +257,19 @@ mod tests {
             context_tokens: Some(2048),
             ..settings.clone()
         };
-        assert!(!warmer.changes_model(&settings));
+        let exact = Settings {
+            reuse: ReuseChoice::Prefix,
+            recompute_ratio: 0.5,
+            ..settings.clone()
+        };
+        assert!(!warmer.changes_model(&settings) && !exact.changes_model(&settings));
         assert!(wider.changes_model(&settings));
-        let changes: [fn(&mut Settings); 4] = [
+        let changes: [fn(&mut Settings); 5] = [
             |settings| settings.kv_storage = KvStorage::Q8,
             |settings| settings.kv_budget_megabytes = Some(100),
             |settings| settings.memory_limit_megabytes = Some(4_000),
             |settings| settings.speculation = false,
+            |settings| settings.disk_budget_megabytes = Some(0),
         ];
         for change in changes {
             let mut changed = settings.clone();
@@ -255,5 +300,15 @@ mod tests {
             (Some(100_000_000), Some(4_000_000_000))
         );
         assert_eq!(options.speculation, Speculation::Off);
+        assert_eq!(options.reuse, Reuse::default());
+        let chosen = Settings {
+            reuse: ReuseChoice::Prefix,
+            disk_budget_megabytes: Some(0),
+            ..Settings::default()
+        };
+        assert_eq!(
+            (chosen.load_options().reuse, chosen.store()),
+            (Reuse::Prefix, None)
+        );
     }
 }

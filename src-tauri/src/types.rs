@@ -2,6 +2,7 @@
 //! generated from these types: `ui/src/lib/bindings.ts`.
 
 use reprise_engine::snapshot::Snapshot;
+use reprise_library::cache::KeptOwner;
 use reprise_library::chats::{ChatId, ChatList, ChatSummary, Turn, TurnId};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -32,6 +33,18 @@ pub enum KvStorage {
     Tq4,
 }
 
+/// What of earlier prompts is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum ReuseChoice {
+    /// The same text wherever it stands; a share of it is computed again.
+    Anywhere,
+    /// What begins alike.
+    Prefix,
+    /// Nothing.
+    Nothing,
+}
+
 /// What the person chose.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
@@ -56,6 +69,13 @@ pub struct Settings {
     /// What the program may take before new work is refused, in millions of bytes; none is a share of the machine's.
     #[ts(type = "number | null")]
     pub memory_limit_megabytes: Option<u64>,
+    /// What of earlier prompts is used again.
+    pub reuse: ReuseChoice,
+    /// Of text that is used again at another place, the share that is computed again, from 0 to 1.
+    pub recompute_ratio: f64,
+    /// Disk for what was read, in millions of bytes; none is what suits the disk, and 0 keeps nothing.
+    #[ts(type = "number | null")]
+    pub disk_budget_megabytes: Option<u64>,
     /// Whether tokens are guessed ahead while one answer is written alone.
     pub speculation: bool,
     /// 0 takes the most likely token; higher is livelier.
@@ -116,6 +136,8 @@ pub enum ModelState {
         backend: String,
         /// Something a person should know about it, such as a missing chat template.
         warning: Option<String>,
+        /// Why nothing that is read now is kept on disk, where it was to be.
+        store_fault: Option<String>,
     },
     /// It cannot be used.
     Failed {
@@ -282,6 +304,22 @@ pub struct ContextUse {
     /// Oldest turns that the model no longer sees.
     #[ts(type = "number")]
     pub hidden_turns: usize,
+}
+
+/// What is kept on disk of texts that were read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    /// For whom, those with the most bytes first.
+    pub owners: Vec<KeptOwner>,
+    /// Chunks in all; those of several owners count once.
+    #[ts(type = "number")]
+    pub chunks: usize,
+    /// Bytes of their files.
+    #[ts(type = "number")]
+    pub bytes: u64,
+    /// Where they are.
+    pub folder: String,
 }
 
 /// Why a command failed: what, where and what to do.

@@ -5,16 +5,20 @@ use std::fs;
 use std::path::Path;
 
 use reprise_app::types::{
-    AppEvent, ContextUse, Failure, KvStorage, ModelChoice, ModelState, Phase, Settings, Start, Theme,
-    UnderWay,
+    AppEvent, ContextUse, Failure, Kept, KvStorage, ModelChoice, ModelState, Phase, ReuseChoice, Settings,
+    Start, Theme, UnderWay,
 };
 use reprise_engine::snapshot::{
     ComponentState, ComponentView, ImageView, LaneView, MemoryView, ModelView, OwnerView, PhaseView,
     PoolView, PrefetchView, Snapshot, SpeculationView, TierView, TiersView, TotalsView, TuningView,
 };
+use reprise_library::cache::{KeptChunk, KeptOwner};
 use reprise_library::chats::{
     AnswerStats, Branch, Chat, ChatList, ChatSummary, ExportFormat, Folder, Role, SearchHit, SnippetPart,
     Turn, TurnState,
+};
+use reprise_library::inspection::{
+    Call, CallPurpose, Divergence, How, Inspection, PromptPart, Reason, Step, Stretch, Times, UsedChunk,
 };
 use ts_rs::{Config, TS};
 
@@ -52,6 +56,7 @@ fn the_pages_types_are_up_to_date() {
         ExportFormat,
         Theme,
         KvStorage,
+        ReuseChoice,
         Settings,
         ModelChoice,
         ModelState,
@@ -60,6 +65,20 @@ fn the_pages_types_are_up_to_date() {
         UnderWay,
         Start,
         ContextUse,
+        KeptOwner,
+        KeptChunk,
+        Kept,
+        Inspection,
+        Stretch,
+        How,
+        PromptPart,
+        UsedChunk,
+        Divergence,
+        Reason,
+        Call,
+        CallPurpose,
+        Times,
+        Step,
         Failure,
         Snapshot,
         ModelView,

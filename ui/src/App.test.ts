@@ -4,9 +4,9 @@ import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import App from './App.svelte';
-import type { ContextUse, Start } from './lib/bindings';
+import type { ContextUse, ModelState, Start } from './lib/bindings';
 import { api, emit, resetApi } from './test/api';
-import { chatOf, settings, summary, turn } from './test/values';
+import { chatOf, inspection, readyModel, settings, summary, turn } from './test/values';
 
 vi.mock('./lib/api', async () => (await import('./test/api')).api);
 
@@ -370,6 +370,48 @@ describe('settings', () => {
     await waitFor(() => expect(document.documentElement.dataset.theme).toBe('dark'));
     await user.click(screen.getByRole('radio', { name: 'System' }));
     await waitFor(() => expect(document.documentElement.dataset.theme).toBeUndefined());
+  });
+});
+
+describe('what was reused', () => {
+  it('is kept on disk, to be seen, pinned and erased', async () => {
+    const user = await open();
+    const owner = { owner: 'chat:1', kind: 'chat', name: 'Garden', chunks: 1, bytes: 2_000_000 };
+    const chunk = inspection().chunks[0]!.kept!;
+    api.listKept.mockResolvedValue({ owners: [owner], chunks: 1, bytes: 2_000_000, folder: '~/kv' });
+    api.listChunks.mockResolvedValue([chunk]);
+    await user.keyboard('{Control>},{/Control}');
+    const dialog = within(await screen.findByRole('dialog', { name: 'Settings' }));
+    await user.click(dialog.getByRole('tab', { name: 'Reuse' }));
+    await user.click(await dialog.findByRole('button', { name: 'Chat Garden' }));
+    await user.click(await dialog.findByRole('button', { name: /^Pin: chunk/ }));
+    expect(api.pinChunk).toHaveBeenCalledExactlyOnceWith(chunk.id, true);
+    await user.click(dialog.getByRole('button', { name: /^Let go of chunk/ }));
+    expect(api.evictChunk).toHaveBeenCalledExactlyOnceWith(chunk.id);
+    expect(await faults()).toEqual([]);
+    await user.click(dialog.getByRole('button', { name: 'Erase what is kept for Garden' }));
+    expect(api.eraseKept).not.toHaveBeenCalled();
+    api.listKept.mockResolvedValue({ owners: [], chunks: 0, bytes: 0, folder: '~/kv' });
+    await user.click(dialog.getByRole('button', { name: 'Erase' }));
+    expect(api.eraseKept).toHaveBeenCalledExactlyOnceWith('chat:1');
+    expect(await dialog.findByText('Nothing is kept yet.')).toBeVisible();
+  });
+
+  it('is a choice, and so is the disk it takes', async () => {
+    const user = await open({ model: { ...readyModel, storeFault: 'it is in use' } as ModelState });
+    await user.keyboard('{Control>},{/Control}');
+    const dialog = within(await screen.findByRole('dialog', { name: 'Settings' }));
+    await user.click(dialog.getByRole('tab', { name: 'Reuse' }));
+    expect(dialog.getByText(/kept on disk: it is in use/)).toBeVisible();
+    await user.click(dialog.getByRole('radio', { name: 'Same beginning' }));
+    await waitFor(() =>
+      expect(api.saveSettings).toHaveBeenLastCalledWith(expect.objectContaining({ reuse: 'prefix' })),
+    );
+    expect(dialog.queryByRole('textbox', { name: 'Share computed again' })).toBeNull();
+    await user.click(dialog.getByRole('radio', { name: 'Off' }));
+    await waitFor(() =>
+      expect(api.saveSettings).toHaveBeenLastCalledWith(expect.objectContaining({ diskBudgetMegabytes: 0 })),
+    );
   });
 });
 

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::IntErrorKind;
 
 use reprise_engine::{
-    GenerateOptions, KvChoice, KvFormat, LoadOptions, SamplingOptions, Speculation, StoreChoice,
+    GenerateOptions, KvChoice, KvFormat, LoadOptions, Recompute, Reuse, SamplingOptions, Speculation,
+    StoreChoice,
 };
 
 use reprise_library::folders;
@@ -66,6 +67,10 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+What the model computes for a chat is kept on disk, with the chat's tokens, so that a chat that begins like an
+earlier one need not be read again; it belongs to program:chat, and /erase or `reprise cache erase` takes it
+away. With --no-store nothing is kept.
+
 Examples:
   reprise chat
   reprise chat -m qwen3-0.6b --system \"Answer in French.\"
@@ -76,6 +81,8 @@ pub struct ChatArguments {
     /// What the model is told before the chat
     #[arg(long, value_name = "TEXT")]
     pub system: Option<String>,
+    #[command(flatten)]
+    pub keep: KeepArguments,
     #[command(flatten)]
     pub answer: AnswerArguments,
 }
@@ -96,9 +103,8 @@ pub struct AskArguments {
     /// One or more files, then the question
     #[arg(required = true, num_args = 2.., value_names = ["FILE", "QUESTION"])]
     pub files_and_question: Vec<String>,
-    /// Disk on which what was read of documents is kept, such as 4G; 0 keeps nothing [default: a tenth of what is free, at most 8 GiB]
-    #[arg(long, value_name = "SIZE", value_parser = bytes_or_nothing)]
-    pub disk_budget: Option<u64>,
+    #[command(flatten)]
+    pub keep: KeepArguments,
     #[command(flatten)]
     pub model: ModelArguments,
     /// Most tokens of passages in the prompt [default: what fits the window, at most 3000]
@@ -118,15 +124,50 @@ pub struct ExplainArguments {
     pub json: bool,
 }
 
-impl AskArguments {
+/// What is kept on disk of what is read.
+#[derive(Debug, Args)]
+pub struct KeepArguments {
+    /// Disk on which what was read is kept, such as 4G; 0 keeps nothing [default: a tenth of what is free, at most 8 GiB]
+    #[arg(long, value_name = "SIZE", value_parser = bytes_or_nothing)]
+    disk_budget: Option<u64>,
+    /// Keep nothing on disk of what is read, and use nothing that is there
+    #[arg(long, conflicts_with = "disk_budget")]
+    no_store: bool,
+    /// What of earlier texts is used again. The same beginning changes no answer; the same text anywhere saves more, and
+    /// answers may come out a little different [default: anywhere; serve: prefix]
+    #[arg(long, value_name = "WHAT")]
+    reuse: Option<ReuseChoice>,
+}
+
+/// What of earlier texts is used again.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ReuseChoice {
+    Anywhere,
+    Prefix,
+    Nothing,
+}
+
+impl KeepArguments {
+    /// These options, with what is kept and used again; `otherwise` is used again where the person says nothing.
+    pub fn applied(&self, options: LoadOptions, otherwise: Reuse) -> LoadOptions {
+        LoadOptions {
+            store: self.store(),
+            reuse: match self.reuse {
+                None => otherwise,
+                Some(ReuseChoice::Anywhere) => Reuse::Anywhere(Recompute::default()),
+                Some(ReuseChoice::Prefix) => Reuse::Prefix,
+                Some(ReuseChoice::Nothing) => Reuse::Nothing,
+            },
+            ..options
+        }
+    }
+
     /// Where chunks are kept, unless nothing is to be.
-    pub fn store(&self) -> Option<StoreChoice> {
-        let folder = folders::kv().ok().filter(|_| self.disk_budget != Some(0))?;
-        Some(StoreChoice {
-            folder,
-            budget_bytes: self.disk_budget,
-            memory_bytes: None,
-        })
+    fn store(&self) -> Option<StoreChoice> {
+        if self.no_store {
+            return None;
+        }
+        folders::store(self.disk_budget)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use reprise_engine::{GenerateOptions, LoadOptions, Owner, SegmentKind, StopReason};
+use reprise_engine::{GenerateOptions, Owner, Reuse, SegmentKind, StopReason};
 use reprise_library::assistant::{LaidOut, Message, Part};
 use reprise_library::models::Shelf;
 use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
@@ -72,10 +72,9 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
         documents.push(document);
     }
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
-    let load_options = LoadOptions {
-        store: arguments.store(),
-        ..arguments.model.load_options(false)
-    };
+    let load_options = arguments
+        .keep
+        .applied(arguments.model.load_options(false), Reuse::default());
     let session = Session::load(program, &model, &load_options, quiet)?;
     let mut options = arguments.answer.generate_options(&DEFAULTS);
     // Nothing in a document asks for endless repetition.
@@ -123,7 +122,7 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
     if !quiet {
         note(&used(&selection, documents.len()));
     }
-    let laid_out = session.lay_out(&messages(question, &selection))?;
+    let laid_out = session.lay_out(&messages(question, &selection), None)?;
     Ok(Prepared {
         session,
         laid_out,

@@ -1,7 +1,8 @@
 //! `reprise cache`: what is kept on disk of the texts that were read, and how to get rid of it.
 
 use clap::{Subcommand, ValueEnum};
-use reprise_engine::store::{ChunkId, ChunkStore, ChunkSummary, ListOrder, Owner, StoreError, StoreOptions};
+use reprise_engine::store::{ChunkId, ChunkStore, ChunkSummary, ListOrder, Owner, StoreError};
+use reprise_library::cache::Cache;
 use reprise_library::folders;
 use serde_json::json;
 
@@ -70,38 +71,29 @@ pub enum Order {
 
 pub fn run(action: CacheAction) -> Outcome {
     let folder = folders::kv()?;
-    if !folder.exists() {
-        // Nothing is made only to say that there is nothing.
+    let opened = Cache::open(&folder).map_err(failure)?;
+    let Some(cache) = opened else {
         return Err(Failure::message(format!(
-            "nothing is kept yet: {} is made when a document is asked about (reprise ask)",
+            "nothing is kept yet: {} is made when something is read (reprise ask, chat or serve, or the window)",
             folders::shown(&folder)
         )));
-    }
-    let options = StoreOptions {
-        // What the budget is, is for those to say who add to it.
-        budget_bytes: u64::MAX / 2,
-        ..StoreOptions::default()
     };
-    let (store, recovery) = ChunkStore::open(&folder, options).map_err(failure)?;
-    if !recovery.is_clean() {
+    if cache.was_mended() {
         note("note: what an interrupted program had left was put in order first");
     }
+    let store = cache.store();
     match action {
-        CacheAction::Ls { owner, by, json } => list(&store, owner.as_ref(), by, json),
-        CacheAction::Show { chunk, json } => show(&store, chunk, json),
+        CacheAction::Ls { owner, by, json } => list(store, owner.as_ref(), by, json),
+        CacheAction::Show { chunk, json } => show(store, chunk, json),
         CacheAction::Pin { chunks, off } => {
             for &chunk in &chunks {
-                store.set_pinned(chunk, !off).map_err(failure)?;
+                cache.set_pinned(chunk, !off).map_err(failure)?;
             }
             let what = if off { "unpinned" } else { "pinned" };
             print(&format!("{what} {}\n", counted(chunks.len(), "chunk")))
         }
         CacheAction::Evict { chunks } => {
-            // All of them are there, or nothing is done.
-            for &chunk in &chunks {
-                store.record(chunk).map_err(failure)?;
-            }
-            let erased = store.erase_chunks(&chunks).map_err(failure)?;
+            let erased = cache.evict(&chunks).map_err(failure)?;
             print(&format!(
                 "let go {}, {}\n",
                 counted(erased.chunks, "chunk"),
@@ -109,7 +101,7 @@ pub fn run(action: CacheAction) -> Outcome {
             ))
         }
         CacheAction::Erase { owner } => {
-            let erased = store.erase_owner(&owner).map_err(failure)?;
+            let erased = cache.erase(&owner)?;
             if erased.chunks + erased.kept == 0 {
                 return Err(Failure::message(format!(
                     "nothing is kept for {owner}; see the owners with: reprise cache ls"
@@ -136,7 +128,7 @@ pub fn run(action: CacheAction) -> Outcome {
                 with_commas(verified.dropped.len())
             ))
         }
-        CacheAction::Stats { json } => stats(&store, json),
+        CacheAction::Stats { json } => stats(store, json),
     }
 }
 

@@ -292,6 +292,7 @@ mod tests {
             time_to_first_token: Duration::from_millis(420),
             decode_time: Duration::from_secs(1),
             steps: Default::default(),
+            explanation: None,
         };
         let expected = "[first token after 0.42 s | 80.0 tokens/s | 1,200 of 1,310 prompt tokens reused | cut at 81 tokens (--max-tokens)]";
         assert_eq!(footer(&answer), expected);

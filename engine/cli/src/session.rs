@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use reprise_engine::explain::Explanation;
+use reprise_engine::store::Erased;
 use reprise_engine::worker::Worker;
-use reprise_engine::{Answer, GenerateOptions, LoadOptions, ModelInfo, TokenId};
+use reprise_engine::{Answer, GenerateOptions, LoadOptions, ModelInfo, Owner, TokenId};
 use reprise_library::assistant::{Assistant, LaidOut, Message};
 use reprise_library::running::Published;
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::interrupts::Interrupts;
 use crate::output::{Display, StatusLine, counted, note, with_commas};
 
@@ -55,9 +56,17 @@ impl Session {
         Ok(self.assistant.writer().prompt(messages)?)
     }
 
-    /// The same, with the segments it consists of; what belongs to nobody is not kept.
-    pub fn lay_out(&self, messages: &[Message]) -> Outcome<LaidOut> {
-        Ok(self.assistant.writer().lay_out(messages, None)?)
+    /// The same, with the segments it consists of; what belongs to no one else is `owner`'s, and what belongs to nobody
+    /// is not kept.
+    pub fn lay_out(&self, messages: &[Message], owner: Option<&Owner>) -> Outcome<LaidOut> {
+        Ok(self.assistant.writer().lay_out(messages, owner)?)
+    }
+
+    /// Erases what is kept for an owner, in memory and on disk.
+    pub fn erase(&self, owner: &Owner) -> Outcome<Erased> {
+        let owner = owner.clone();
+        let erase = move |worker: &mut Worker| worker.erase(&owner);
+        Ok(self.assistant.engine().with_worker(erase)??)
     }
 
     /// How a prompt would be read.
@@ -88,6 +97,11 @@ impl Session {
         display.finish()?;
         Ok(answer?)
     }
+}
+
+/// The owner of what a command of this name reads on its own behalf.
+pub fn program_owner(command: &str) -> Outcome<Owner> {
+    Owner::new("program", command).map_err(|error| Failure::message(error.to_string()))
 }
 
 /// Says what a person should know of a model that has just been loaded.

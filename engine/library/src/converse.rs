@@ -10,6 +10,7 @@ use reprise_model::template::Role as ModelRole;
 
 use crate::assistant::{Assistant, AssistantError, LaidOut, Message, Writer, visible};
 use crate::chats::{AnswerStats, ChatId, ChatStore, Role, StoreError, Turn, TurnId, TurnState};
+use crate::inspection::Readings;
 
 /// Tokens of turns that were counted before. Turns that are written do not change, except answers that are continued,
 /// which get longer.
@@ -216,6 +217,8 @@ pub struct AnswerRequest<'a> {
     pub instructions: &'a Instructions,
     /// Stops it.
     pub cancel: &'a CancelToken,
+    /// Takes how its prompt was read.
+    pub readings: &'a Readings,
     /// Whether an answer that is stopped before it has any new text is left as it is, for another model to make.
     pub is_put_off: &'a AtomicBool,
 }
@@ -272,29 +275,17 @@ impl AnswerRequest<'_> {
             turn,
             instructions,
             cancel,
+            readings,
             ..
         } = self;
         let mut turns = store.path_to(turn)?;
         let begun = turns.pop();
         let begun_text = begun.as_ref().map_or("", |turn| turn.text.as_str());
         let writer = Arc::clone(assistant.writer());
-        let coming = match begun_text {
-            "" => Coming::Answer,
-            text => Coming::RestOfAnswer {
-                begun_tokens: writer.count(text),
-            },
-        };
-        let laid_out = layout(&writer, counts, &turns, instructions, coming);
-        let owner = turns.first().map(|turn| owner_of(turn.chat));
-        let LaidOut {
-            tokens: prompt,
-            segments,
-        } = match begun_text {
-            "" => writer.lay_out(&laid_out.messages, owner.as_ref())?,
-            text => writer.lay_out_begun(&laid_out.messages, text, owner.as_ref())?,
-        };
+        let laid_out = prompt_of(&writer, counts, &turns, begun_text, instructions)?;
+        let prompt = &laid_out.tokens;
         let options = GenerateOptions {
-            segments,
+            segments: laid_out.segments.clone(),
             ..instructions.options.clone()
         };
         let window = writer.info().context_tokens - 1;
@@ -308,7 +299,7 @@ impl AnswerRequest<'_> {
         let begun_units = begun_text.encode_utf16().count();
         let mut written = begun_units;
         let mut store_error = None;
-        let answer = assistant.answer(&prompt, &options, cancel, &mut |event| match event {
+        let answer = assistant.answer(prompt, &options, cancel, &mut |event| match event {
             Event::Prefill {
                 done_tokens,
                 total_tokens,
@@ -342,6 +333,7 @@ impl AnswerRequest<'_> {
                 }
             }
         })?;
+        readings.note(turn, laid_out, &answer);
         if let Some(error) = store_error {
             return Err(error.into());
         }
@@ -355,9 +347,50 @@ impl AnswerRequest<'_> {
     }
 }
 
+/// The prompt for an answer to these turns, of which `begun` is there already, if anything is.
+fn prompt_of(
+    writer: &Writer,
+    counts: &TokenCounts,
+    turns: &[Turn],
+    begun: &str,
+    instructions: &Instructions,
+) -> Result<LaidOut, AssistantError> {
+    let coming = match begun {
+        "" => Coming::Answer,
+        text => Coming::RestOfAnswer {
+            begun_tokens: writer.count(text),
+        },
+    };
+    let laid_out = layout(writer, counts, turns, instructions, coming);
+    let owner = turns.first().map(|turn| owner_of(turn.chat));
+    match begun {
+        "" => writer.lay_out(&laid_out.messages, owner.as_ref()),
+        text => writer.lay_out_begun(&laid_out.messages, text, owner.as_ref()),
+    }
+}
+
+/// The prompt that an answer would be made from if it were asked for now.
+///
+/// # Errors
+/// When the chat cannot be read, or the model's template refuses it.
+pub fn prompt_before(
+    store: &ChatStore,
+    writer: &Writer,
+    counts: &TokenCounts,
+    answer: TurnId,
+    instructions: &Instructions,
+) -> Result<LaidOut, ConverseError> {
+    let mut turns = store.path_to(answer)?;
+    turns.pop();
+    Ok(prompt_of(writer, counts, &turns, "", instructions)?)
+}
+
+/// The kind of owner under which chats' chunks are kept.
+pub const CHAT_OWNER: &str = "chat";
+
 /// Under which owner a chat's chunks are kept.
 pub fn owner_of(chat: ChatId) -> Owner {
-    Owner::new("chat", chat.to_string()).unwrap_or_else(|_| unreachable!("a number is a name"))
+    Owner::new(CHAT_OWNER, chat.to_string()).unwrap_or_else(|_| unreachable!("a number is a name"))
 }
 
 fn state_of(stop: &StopReason) -> TurnState {

@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
+use reprise_engine::StoreChoice;
 
 /// No folder can be named, because the system tells of no home directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +52,17 @@ pub fn data() -> Result<PathBuf, NoHome> {
 /// When that is not known.
 pub fn kv() -> Result<PathBuf, NoHome> {
     Ok(data()?.join("kv"))
+}
+
+/// Where chunks are kept, on so many bytes of disk at most; `None` takes what suits the disk. Nowhere when that is zero, or
+/// when no folder is known.
+pub fn store(budget_bytes: Option<u64>) -> Option<StoreChoice> {
+    let folder = kv().ok().filter(|_| budget_bytes != Some(0))?;
+    Some(StoreChoice {
+        folder,
+        budget_bytes,
+        memory_bytes: None,
+    })
 }
 
 fn set(variable: &str) -> Option<PathBuf> {

@@ -19,6 +19,7 @@
 //! ```
 
 pub mod assistant;
+pub mod cache;
 pub mod chats;
 pub mod converse;
 mod document;
@@ -26,6 +27,7 @@ mod error;
 mod extract;
 pub mod files;
 pub mod folders;
+pub mod inspection;
 pub mod models;
 mod passage;
 mod prompt;

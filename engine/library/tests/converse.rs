@@ -9,6 +9,7 @@ use reprise_library::chats::{ChatStore, TurnId, TurnState};
 use reprise_library::converse::{
     AnswerRequest, Coming, ConverseError, Instructions, Progress, TokenCounts, layout,
 };
+use reprise_library::inspection::Readings;
 
 const MODEL: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -22,6 +23,7 @@ struct Desk {
     counts: TokenCounts,
     instructions: Instructions,
     cancel: CancelToken,
+    readings: Readings,
     is_put_off: AtomicBool,
 }
 
@@ -46,6 +48,7 @@ fn desk(context_tokens: usize) -> Desk {
             },
         },
         cancel: CancelToken::default(),
+        readings: Readings::default(),
         is_put_off: AtomicBool::new(false),
     }
 }
@@ -70,6 +73,7 @@ impl Desk {
             turn,
             instructions: &self.instructions,
             cancel: &self.cancel,
+            readings: &self.readings,
             is_put_off: &self.is_put_off,
         };
         let mut shown: Vec<u16> = self.store.turn(turn).unwrap().text.encode_utf16().collect();

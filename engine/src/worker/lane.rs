@@ -3,6 +3,7 @@
 use super::reuse::Arriving;
 use crate::api::{Answer, Event, GenerateOptions, Request, Steps, StopReason, TokenId};
 use crate::lanes::scheduler::RequestId;
+use crate::reuse::explain::Explanation;
 use crate::reuse::keeper::ReadingGuard;
 use crate::reuse::read::Reading;
 use crate::sampling::Sampler;
@@ -49,6 +50,8 @@ pub(super) struct Lane {
     pub recomputed_tokens: usize,
     /// What goes on until the first token.
     pub steps: Steps,
+    /// How its prompt is read.
+    pub explanation: Option<Explanation>,
     /// When the first token was drawn.
     decode_begin: Option<Instant>,
     sampler: Sampler,
@@ -95,6 +98,7 @@ impl Lane {
             moved_tokens: 0,
             recomputed_tokens: 0,
             steps: Steps::default(),
+            explanation: None,
             decode_begin: None,
             sampler,
             detokenizer: tokenizer.detokenizer(),
@@ -223,6 +227,7 @@ impl Lane {
             time_to_first_token: first,
             decode_time: elapsed - first,
             steps: self.steps,
+            explanation: self.explanation.take(),
         }
     }
 }

@@ -488,6 +488,7 @@ impl Worker {
                 time_to_first_token: waited,
                 decode_time: Duration::ZERO,
                 steps: Steps::default(),
+                explanation: None,
             }));
         }
     }

@@ -9,7 +9,7 @@ use crate::reuse::explain::Explanation;
 use crate::reuse::keeper::{Fetch, Found, Leaving, Use, Wanted};
 use crate::reuse::read::{Reading, Recompute};
 use reprise_kv::pool::Sequence;
-use reprise_kv::store::{ChunkId, Owner};
+use reprise_kv::store::{ChunkId, Erased, Owner};
 use reprise_kv::{Arrivals, KvLanes};
 use std::time::{Duration, Instant};
 
@@ -110,12 +110,12 @@ impl Worker {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn erase(&mut self, owner: &Owner) -> Result<(), EngineError> {
+    pub fn erase(&mut self, owner: &Owner) -> Result<Erased, EngineError> {
         self.kept.erase(owner);
-        if let Some(keeper) = &self.keeper {
-            keeper.erase(owner)?;
+        match &self.keeper {
+            Some(keeper) => Ok(keeper.erase(owner)?),
+            None => Ok(Erased::default()),
         }
-        Ok(())
     }
 
     /// How a prompt would be read now, without reading it.
@@ -156,33 +156,60 @@ impl Worker {
     /// Sends for what is stored of a lane's prompt: chunks of its beginning, and pieces from elsewhere. They arrive while
     /// the first calls compute.
     pub(super) fn bring(&mut self, slot: usize) {
-        let (Some(keeper), Some(lane)) = (&self.keeper, self.lanes[slot].as_mut()) else {
+        let known = self.sequences[slot].len();
+        let brought = self.send_for(slot, known).unwrap_or_default();
+        let Some(lane) = self.lanes[slot].as_mut() else {
             return;
         };
+        let prompt_tokens = lane.request.prompt.len();
+        let plain;
+        let reading = match &lane.reading {
+            Some(reading) => reading,
+            None => {
+                let prefix = known.max(brought.prefix_tokens());
+                let (prompt, recompute) = (lane.request.prompt.clone(), Recompute::default());
+                plain = Reading::new(prompt, prefix, Vec::new(), prompt_tokens, recompute);
+                &plain
+            }
+        };
+        let explanation = Explanation::new(
+            prompt_tokens,
+            known,
+            &brought,
+            reading,
+            self.call_tokens,
+            &self.costs,
+        );
+        lane.explanation = Some(explanation);
+        if !self.overlaps {
+            self.wait_for_chunks(slot);
+        }
+    }
+
+    /// See [`Worker::bring`]; gives what was sent for.
+    fn send_for(&mut self, slot: usize, known: usize) -> Option<Found> {
+        let (keeper, lane) = (self.keeper.as_ref()?, self.lanes[slot].as_mut()?);
         let sequence = &mut self.sequences[slot];
-        let known = sequence.len();
         let Request { prompt, options, .. } = &lane.request;
-        let Some(wanted) = wanted(self.reuse, prompt, &options.segments, known) else {
-            return;
-        };
+        let wanted = wanted(self.reuse, prompt, &options.segments, known)?;
         let (question, begin) = (wanted.question, Instant::now());
         let mut found = keeper.find(&wanted);
         lane.steps.matching.taken += begin.elapsed();
         found.leave_out(&lane.lost);
 
         // As much as there is room for: of the beginning each chunk that fits, of the rest all or nothing.
-        let (mut parts, mut prefix) = (Vec::new(), known);
+        let (mut sent, mut prefix) = (Found::default(), known);
         for part in &found.prefix {
             let end = part.tokens().end;
             if sequence.prepare(end, Some(&mut lane.reservation)).is_err() {
                 break;
             }
-            parts.push(part.from(prefix));
+            sent.prefix.push(part.from(prefix));
             prefix = end;
         }
         let pieces = found.pieces.into_iter().filter(|part| part.at >= prefix);
         let pieces: Vec<Use> = pieces.collect();
-        let mut reading = None;
+        lane.reading = None;
         if let Reuse::Anywhere(recompute) = self.reuse
             && !pieces.is_empty()
             && sequence
@@ -190,20 +217,21 @@ impl Worker {
                 .is_ok()
         {
             let ranges = pieces.iter().map(Use::tokens).collect();
-            let planned = Reading::new(prompt.clone(), prefix, ranges, question, recompute);
-            if planned.reused() > 0 {
-                parts.extend(pieces);
-                reading = Some(planned);
+            let reading = Reading::new(prompt.clone(), prefix, ranges, question, recompute);
+            if reading.reused() > 0 {
+                sent.pieces = pieces;
+                lane.reading = Some(reading);
             }
         }
-        lane.reused_tokens = prefix;
-        (lane.moved_tokens, lane.recomputed_tokens) = (0, 0);
-        if let Some(reading) = &reading {
-            (lane.moved_tokens, lane.recomputed_tokens) = (reading.reused(), reading.recomputed());
-            lane.reused_tokens += lane.moved_tokens;
-        }
+        let (moved, recomputed) = match &lane.reading {
+            Some(reading) => (reading.reused(), reading.recomputed()),
+            None => (0, 0),
+        };
+        (lane.moved_tokens, lane.recomputed_tokens) = (moved, recomputed);
+        lane.reused_tokens = prefix + moved;
+        let parts: Vec<Use> = sent.prefix.iter().chain(&sent.pieces).cloned().collect();
         if parts.is_empty() {
-            return;
+            return Some(sent);
         }
         let used: Vec<ChunkId> = parts.iter().map(|part| part.chunk).collect();
         keeper.used(&used);
@@ -211,7 +239,6 @@ impl Worker {
             true => found.exact_tokens.min(prefix).max(known),
             false => lane.exact_tokens,
         };
-        lane.reading = reading;
         lane.arriving = Some(Arriving {
             fetch: keeper.fetch(parts, slot),
             prefix,
@@ -220,9 +247,7 @@ impl Worker {
         });
         let id = lane.id;
         self.scheduler.prefilled(id, prefix - known);
-        if !self.overlaps {
-            self.wait_for_chunks(slot);
-        }
+        Some(sent)
     }
 
     /// Waits until everything sent for is there, so that nothing of it is hidden behind computing.
@@ -231,7 +256,9 @@ impl Worker {
             return;
         };
         let last = self.layouts.len() - 1;
-        if let Err(lost) = arriving.fetch.arrive(last, &self.layouts, &mut self.sequences) {
+        let arrived = arriving.fetch.arrive(last, &self.layouts, &mut self.sequences);
+        arriving.noted = arriving.fetch.held_up();
+        if let Err(lost) = arrived {
             self.fail_reading(slot, EngineError::Backend(lost.into()));
         }
     }

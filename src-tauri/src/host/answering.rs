@@ -73,6 +73,7 @@ impl Answering {
             turn: *turn,
             instructions: &instructions,
             cancel: &handle.cancel,
+            readings: &model.loaded.readings,
             is_put_off: &handle.is_put_off,
         };
         let mut is_writing = false;

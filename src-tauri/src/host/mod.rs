@@ -19,11 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use reprise_engine::CancelToken;
 use reprise_engine::snapshot::Snapshot;
+use reprise_engine::{CancelToken, StoreChoice};
 use reprise_library::assistant::{Assistant, Writer};
+use reprise_library::cache::Cache;
 use reprise_library::chats::{ChatId, ChatStore, Turn, TurnId, TurnState};
-use reprise_library::converse::TokenCounts;
+use reprise_library::converse::{TokenCounts, prompt_before};
+use reprise_library::inspection::{Inspection, Readings, explain, inspect};
 use reprise_library::running::Published;
 
 use crate::events::Events;
@@ -38,6 +40,8 @@ const LONGEST_FAREWELL: Duration = Duration::from_secs(10);
 enum Job {
     Load(Box<LoadRequest>),
     Answer(TurnId),
+    /// Something to do with the model, or without when none is loaded.
+    WithModel(Box<dyn FnOnce(Option<&Model>) + Send>),
     /// Name the chats that have no name of their own, if nobody waits for an answer.
     Title,
     /// The engine of this model has ended by a fault.
@@ -55,6 +59,8 @@ pub struct LoadRequest {
     pub settings: Settings,
     /// Where measured KV profiles are; without a folder none is used, nor measured while the engine is idle.
     pub profiles: Option<PathBuf>,
+    /// Where what is read is kept; nowhere without.
+    pub store: Option<StoreChoice>,
     /// Whether the person's other programs (`reprise top`) see the engine.
     pub is_published: bool,
 }
@@ -75,6 +81,8 @@ pub struct Loaded {
     pub writer: Arc<Writer>,
     /// Remembers what was counted.
     pub counts: TokenCounts,
+    /// How the latest prompts were read.
+    pub readings: Readings,
 }
 
 /// Tells one loading of a model from every other.
@@ -305,7 +313,84 @@ impl Host {
 
     /// Takes other settings, for the answers to come.
     pub fn set_settings(&self, settings: Settings) {
+        let reuse = settings.reuse();
         *lock(&self.shared.settings) = settings;
+        self.submit(Job::WithModel(Box::new(move |model| {
+            // An engine that has ended takes no settings; a person's Try again loads the model with them.
+            let _ = model.map(|model| {
+                model
+                    .assistant
+                    .engine()
+                    .with_worker(move |worker| worker.set_reuse(reuse))
+            });
+        })));
+    }
+
+    /// Does something with the model's engine, or without when no model is loaded, between what else is asked of the
+    /// worker, and waits for it. What holds the engine is done when this returns, so that it can be unloaded.
+    fn with_model<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Option<&Model>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (sender, receiver) = mpsc::channel();
+        self.submit(Job::WithModel(Box::new(move |model| {
+            let _ = sender.send(work(model));
+        })));
+        receiver
+            .recv()
+            .unwrap_or_else(|_| Err(Failure::new("the program is ending; start it again")))
+    }
+
+    /// How the prompt of an answer was read, or would be now when that is not known any more.
+    ///
+    /// # Errors
+    /// When no model is loaded, or the chat cannot be read.
+    pub fn inspect(&self, turn: TurnId) -> Result<Inspection, Failure> {
+        let shared = Arc::clone(&self.shared);
+        self.with_model(move |model| {
+            let Some(model) = model else {
+                return Err(Failure::new(
+                    "no model is loaded that the prompt could be shown with; choose one in the settings",
+                ));
+            };
+            let (store, engine) = (&shared.store, model.assistant.engine());
+            let Loaded {
+                writer,
+                counts,
+                readings,
+            } = &*model.loaded;
+            if let Some((reading, before)) = readings.of(turn) {
+                return Ok(inspect(engine, store, &reading, &before, false)?);
+            }
+            let instructions = lock(&shared.settings).instructions();
+            let laid_out = prompt_before(store, writer, counts, turn, &instructions)?;
+            let reading = explain(engine, laid_out)?;
+            Ok(inspect(engine, store, &reading, &readings.all(), true)?)
+        })
+    }
+
+    /// Does something with what is kept on disk in a folder, through the engine where that has it open; none when nothing
+    /// is kept there yet.
+    ///
+    /// # Errors
+    /// When another program has it open, and the work's own.
+    pub fn with_cache<T: Send + 'static>(
+        &self,
+        folder: PathBuf,
+        work: impl FnOnce(&Cache<'_>, &ChatStore) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<Option<T>, Failure> {
+        let store = Arc::clone(&self.shared.store);
+        self.with_model(move |model| {
+            let open = match model {
+                Some(model) => Cache::of(model.assistant.engine())?,
+                None => None,
+            };
+            let cache = match open {
+                Some(cache) => Some(cache),
+                None => Cache::open(&folder)?,
+            };
+            cache.map(|cache| work(&cache, &store)).transpose()
+        })
     }
 
     /// Stops everything and waits until what was written is in the store.

@@ -51,6 +51,7 @@ impl Bench {
             name: None,
             settings: self.host.settings(),
             profiles: None,
+            store: None,
             is_published: false,
         });
     }
@@ -62,6 +63,7 @@ impl Bench {
             name: None,
             settings: self.host.settings(),
             profiles: None,
+            store: None,
             is_published: false,
         });
     }

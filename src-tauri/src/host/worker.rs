@@ -12,6 +12,7 @@ use reprise_engine::{EngineError, LoadOptions};
 use reprise_library::assistant::{Assistant, AssistantError};
 use reprise_library::chats::TurnId;
 use reprise_library::converse::TokenCounts;
+use reprise_library::inspection::Readings;
 use reprise_library::running::Published;
 
 use super::answering::Answering;
@@ -56,6 +57,7 @@ impl Worker {
         match job {
             Job::Load(request) => self.load(*request),
             Job::Answer(turn) => self.answer(turn),
+            Job::WithModel(work) => work(self.model.as_deref()),
             Job::Title => self.title(),
             Job::Broken(number) => self.give_up(number),
             Job::Quit(_) => {} // the end of `run`
@@ -69,6 +71,7 @@ impl Worker {
             name,
             settings,
             profiles,
+            store,
             is_published,
         } = request;
         let is_last = self.shared.waiting_loads.fetch_sub(1, Ordering::Relaxed) == 1;
@@ -84,6 +87,7 @@ impl Worker {
         let options = LoadOptions {
             tunes_when_idle: profiles.is_some() && reprise_library::folders::tunes_when_idle(),
             profiles,
+            store,
             ..settings.load_options()
         };
         let loaded = file.and_then(|file| {
@@ -121,10 +125,12 @@ impl Worker {
             threads: info.threads,
             backend: assistant.engine().backend_name().to_string(),
             warning: warning.or_else(|| writer.warning().map(str::to_owned)),
+            store_fault: assistant.engine().store_fault().map(str::to_owned),
         };
         let loaded = Arc::new(Loaded {
             writer,
             counts: TokenCounts::default(),
+            readings: Readings::default(),
         });
         *lock(&shared.loaded) = Some(Arc::clone(&loaded));
         shared.pictures.show(Some(assistant.engine().shared_snapshot()));
@@ -308,6 +314,7 @@ mod tests {
                 name: None,
                 settings: settings.clone(),
                 profiles: None,
+                store: None,
                 is_published: false,
             });
         };

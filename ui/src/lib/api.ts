@@ -7,6 +7,9 @@ import type {
   ContextUse,
   ExportFormat,
   Folder,
+  Inspection,
+  Kept,
+  KeptChunk,
   ModelChoice,
   SearchHit,
   Settings,
@@ -70,6 +73,19 @@ export const addModel = (): Promise<ModelChoice | null> => invoke('add_model');
 export const reloadModel = (): Promise<void> => invoke('reload_model');
 /** What the engine looks like now; null while no model is loaded. Later pictures come as events of kind `snapshot`. */
 export const snapshot = (): Promise<Snapshot | null> => invoke('snapshot');
+/** How the prompt of an answer was read, or would be now when that is not known any more. */
+export const inspect = (turn: number): Promise<Inspection> => invoke('inspect', { turn });
+/** What is kept on disk of texts that were read. */
+export const listKept = (): Promise<Kept> => invoke('list_kept');
+/** An owner's chunks, most worth keeping first. */
+export const listChunks = (owner: string): Promise<KeptChunk[]> => invoke('list_chunks', { owner });
+/** Keeps a chunk whatever else has to go, or no longer. */
+export const pinChunk = (chunk: string, pinned: boolean): Promise<void> =>
+  invoke('pin_chunk', { chunk, pinned });
+/** Lets a chunk go; its text is read again when it is needed. */
+export const evictChunk = (chunk: string): Promise<void> => invoke('evict_chunk', { chunk });
+/** Erases what is kept for an owner, or for everybody. */
+export const eraseKept = (owner: string | null): Promise<void> => invoke('erase_kept', { owner });
 /** Opens a link in the system's browser. Ask first. */
 export const openLink = (url: string): Promise<void> => invoke('open_link', { url });
 

@@ -233,6 +233,11 @@ export type Theme = "system" | "light" | "dark";
 export type KvStorage = "profile" | "f16" | "q8" | "tq4";
 
 /**
+ * What of earlier prompts is used again.
+ */
+export type ReuseChoice = "anywhere" | "prefix" | "nothing";
+
+/**
  * What the person chose.
  */
 export type Settings = {
@@ -268,6 +273,18 @@ kvBudgetMegabytes: number | null,
  * What the program may take before new work is refused, in millions of bytes; none is a share of the machine's.
  */
 memoryLimitMegabytes: number | null,
+/**
+ * What of earlier prompts is used again.
+ */
+reuse: ReuseChoice,
+/**
+ * Of text that is used again at another place, the share that is computed again, from 0 to 1.
+ */
+recomputeRatio: number,
+/**
+ * Disk for what was read, in millions of bytes; none is what suits the disk, and 0 keeps nothing.
+ */
+diskBudgetMegabytes: number | null,
 /**
  * Whether tokens are guessed ahead while one answer is written alone.
  */
@@ -353,7 +370,11 @@ backend: string,
 /**
  * Something a person should know about it, such as a missing chat template.
  */
-warning: string | null, } | { "status": "failed",
+warning: string | null,
+/**
+ * Why nothing that is read now is kept on disk, where it was to be.
+ */
+storeFault: string | null, } | { "status": "failed",
 /**
  * The name it is known by.
  */
@@ -539,6 +560,288 @@ free: number,
  * Oldest turns that the model no longer sees.
  */
 hiddenTurns: number, };
+
+/**
+ * An owner, and what is kept for it. Chunks with several owners count for each.
+ */
+export type KeptOwner = {
+/**
+ * Its name in full, such as `chat:12`.
+ */
+owner: string,
+/**
+ * What it is, such as `chat`.
+ */
+kind: string,
+/**
+ * What a person knows it by: a chat's title, a document's name.
+ */
+name: string,
+/**
+ * Chunks it holds.
+ */
+chunks: number,
+/**
+ * Bytes of their files.
+ */
+bytes: number, };
+
+/**
+ * A chunk that is kept.
+ */
+export type KeptChunk = {
+/**
+ * Its number.
+ */
+id: string,
+/**
+ * Its tokens.
+ */
+tokens: number,
+/**
+ * Bytes of its file.
+ */
+bytes: number,
+/**
+ * How much it was used lately.
+ */
+uses: number,
+/**
+ * Milliseconds that keeping a kilobyte of it is expected to save: the least goes first.
+ */
+score: number,
+/**
+ * Whether it stays whatever else has to go.
+ */
+pinned: boolean,
+/**
+ * When it was stored, in milliseconds since 1970.
+ */
+madeMs: number,
+/**
+ * Whether its keys and values are exact; else a part of them was moved from elsewhere.
+ */
+exact: boolean, };
+
+/**
+ * What is kept on disk of texts that were read.
+ */
+export type Kept = {
+/**
+ * For whom, those with the most bytes first.
+ */
+owners: Array<KeptOwner>,
+/**
+ * Chunks in all; those of several owners count once.
+ */
+chunks: number,
+/**
+ * Bytes of their files.
+ */
+bytes: number,
+/**
+ * Where they are.
+ */
+folder: string, };
+
+/**
+ * A prompt and how it was read, for a person to see.
+ */
+export type Inspection = {
+/**
+ * Whether this is how the prompt would be read now, because how it was read is not known any more.
+ */
+isNow: boolean,
+/**
+ * Tokens of the prompt.
+ */
+promptTokens: number,
+/**
+ * Those at its beginning that were known as they stand.
+ */
+prefixTokens: number,
+/**
+ * Those that came from elsewhere.
+ */
+movedTokens: number,
+/**
+ * Those of them that were computed again.
+ */
+recomputedTokens: number,
+/**
+ * All of the prompt, in order.
+ */
+stretches: Array<Stretch>,
+/**
+ * The chunks behind it, in the order in which they are needed.
+ */
+chunks: Array<UsedChunk>,
+/**
+ * Where it began to differ from what was known.
+ */
+divergence: Divergence,
+/**
+ * The graph calls chosen, in order.
+ */
+calls: Array<Call>,
+/**
+ * What went on until the first token.
+ */
+times: Times | null, };
+
+/**
+ * A stretch of a prompt of one origin, within one segment.
+ */
+export type Stretch = {
+/**
+ * The position of its first token.
+ */
+from: number,
+/**
+ * The position behind its last one.
+ */
+to: number,
+/**
+ * How it was obtained.
+ */
+how: How,
+/**
+ * Its text, with what the model's template writes.
+ */
+text: string,
+/**
+ * What it is.
+ */
+part: PromptPart,
+/**
+ * What a person knows its owner by.
+ */
+owner: string | null,
+/**
+ * The stored chunk it comes from.
+ */
+chunk: string | null, };
+
+/**
+ * How tokens were obtained.
+ */
+export type How = "pool" | "stored" | "moved" | "new";
+
+/**
+ * What a part of a prompt is.
+ */
+export type PromptPart = "system" | "skill" | "passage" | "turn" | "question";
+
+/**
+ * A chunk behind a prompt.
+ */
+export type UsedChunk = {
+/**
+ * Its number.
+ */
+id: string,
+/**
+ * Tokens of the prompt that come from it.
+ */
+usedTokens: number,
+/**
+ * What people know its owners by.
+ */
+owners: Array<string>,
+/**
+ * What is known of it; none when it is not stored any more.
+ */
+kept: KeptChunk | null, };
+
+/**
+ * Where a prompt began to differ from what was known.
+ */
+export type Divergence = {
+/**
+ * The first token that was not known as it stands.
+ */
+at: number,
+/**
+ * How the prompt goes on there.
+ */
+text: string,
+/**
+ * Why.
+ */
+reason: Reason, };
+
+/**
+ * Why a prompt is not known from some token on.
+ */
+export type Reason = { "kind": "whole" } | { "kind": "nothing" } | { "kind": "ended" } | { "kind": "differs",
+/**
+ * How.
+ */
+earlier: string, } | { "kind": "letGo" };
+
+/**
+ * A graph call.
+ */
+export type Call = {
+/**
+ * What it is for.
+ */
+purpose: CallPurpose,
+/**
+ * Tokens it computes.
+ */
+tokens: number, };
+
+/**
+ * What a graph call is for.
+ */
+export type CallPurpose = "read" | "fillIn" | "probe" | "recompute";
+
+/**
+ * What went on until the first token, in milliseconds.
+ */
+export type Times = {
+/**
+ * Waiting for a lane.
+ */
+waitingMs: number,
+/**
+ * From there to the first token.
+ */
+readingMs: number,
+/**
+ * Looking for what is stored.
+ */
+matching: Step,
+/**
+ * Reading chunks from disk.
+ */
+loading: Step,
+/**
+ * Turning keys to where they are needed.
+ */
+turning: Step,
+/**
+ * Computing.
+ */
+computing: Step,
+/**
+ * Storing what earlier requests left.
+ */
+storing: Step, };
+
+/**
+ * How long one kind of work took, and how much of it ran behind computing.
+ */
+export type Step = {
+/**
+ * All of it.
+ */
+takenMs: number,
+/**
+ * What nobody waited for.
+ */
+hiddenMs: number, };
 
 /**
  * Why a command failed: what, where and what to do.

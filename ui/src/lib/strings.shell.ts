@@ -1,5 +1,5 @@
 // Every word of the window around the conversation. A translation is another object of the same type.
-import type { KvStorage } from './bindings';
+import type { KvStorage, ReuseChoice } from './bindings';
 import type { NumberSetting, Problem } from './settings/validate';
 import { formatInteger, plural } from './format';
 import type { Owner } from './state/budget';
@@ -143,6 +143,7 @@ export const shellStrings = {
       general: 'General',
       model: 'Model',
       answers: 'Answers',
+      reuse: 'Reuse',
       shortcuts: 'Shortcuts',
       about: 'About',
     },
@@ -172,6 +173,17 @@ export const shellStrings = {
       'While one answer is written alone, words that came up before are tried again. No answer changes, only how fast it comes.',
     on: 'On',
     off: 'Off',
+    reuse: 'Use text again',
+    reuseHint:
+      'What the model has read need not be read again. The same beginning changes no answer. Anywhere saves more: text that stands at another place is moved there, and a share of it computed again, so that answers may come out a little different.',
+    reuses: { anywhere: 'Anywhere', prefix: 'Same beginning', nothing: 'Not at all' } satisfies Record<
+      ReuseChoice,
+      string
+    >,
+    keeping: 'Keep on disk',
+    keepingHint:
+      'So that a chat goes on at once after a restart. Off keeps nothing new; what is kept already stays until it is erased. A change loads the model anew.',
+    storeFault: (reason: string) => `Nothing that is read now is kept on disk: ${reason}`,
     numbers: {
       contextTokens: {
         label: 'Window',
@@ -188,6 +200,16 @@ export const shellStrings = {
         label: 'Memory limit',
         unit: 'MB',
         hint: 'An answer that would bring the program above this is not begun. Automatic: 80 % of this machine’s memory.',
+      },
+      recomputeRatio: {
+        label: 'Share computed again',
+        unit: '',
+        hint: 'Of text that was moved. 0.15 measured well; more is closer to reading it all, and takes longer. 1 reads it all.',
+      },
+      diskBudgetMegabytes: {
+        label: 'Disk for it',
+        unit: 'MB',
+        hint: 'What is used least goes first. Automatic: a tenth of what is free, at most 8 GB. A change loads the model anew.',
       },
       temperature: {
         label: 'Temperature',

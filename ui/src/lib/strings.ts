@@ -2,6 +2,13 @@
 // to what the panel says of the engine.
 import { conversationStrings } from './strings.conversation';
 import { engineStrings } from './strings.engine';
+import { inspectorStrings, keptStrings } from './strings.inspector';
 import { shellStrings } from './strings.shell';
 
-export const strings = { ...shellStrings, conversation: conversationStrings, engine: engineStrings };
+export const strings = {
+  ...shellStrings,
+  conversation: conversationStrings,
+  engine: engineStrings,
+  inspector: inspectorStrings,
+  kept: keptStrings,
+};

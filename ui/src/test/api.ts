@@ -3,7 +3,7 @@
 import { vi } from 'vitest';
 import type * as Api from '../lib/api';
 import type { AppEvent, Start } from '../lib/bindings';
-import { chatOf, settings, startOf, summary } from './values';
+import { chatOf, inspection, settings, startOf, summary } from './values';
 
 type Commands = { [Name in keyof typeof Api]: ReturnType<typeof vi.fn<(typeof Api)[Name]>> };
 
@@ -39,6 +39,12 @@ export const api: Commands = {
   addModel: vi.fn(),
   reloadModel: vi.fn(),
   snapshot: vi.fn(),
+  inspect: vi.fn(),
+  listKept: vi.fn(),
+  listChunks: vi.fn(),
+  pinChunk: vi.fn(),
+  evictChunk: vi.fn(),
+  eraseKept: vi.fn(),
   openLink: vi.fn(),
   messageOf: vi.fn(),
 };
@@ -71,6 +77,12 @@ export function resetApi(start: Partial<Start> = {}): void {
   api.addModel.mockResolvedValue(null);
   api.reloadModel.mockResolvedValue();
   api.snapshot.mockResolvedValue(null);
+  api.inspect.mockImplementation(async () => inspection());
+  api.listKept.mockResolvedValue({ owners: [], chunks: 0, bytes: 0, folder: '~/kv' });
+  api.listChunks.mockResolvedValue([]);
+  api.pinChunk.mockResolvedValue();
+  api.evictChunk.mockResolvedValue();
+  api.eraseKept.mockResolvedValue();
   api.openLink.mockResolvedValue();
   api.messageOf.mockImplementation((error) =>
     typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error),

@@ -1,5 +1,5 @@
 // Values for tests, each whole and valid, with what a test is about said by the test.
-import type { Chat, ChatSummary, ModelState, Settings, Start, Turn } from '../lib/bindings';
+import type { Chat, ChatSummary, Inspection, ModelState, Settings, Start, Turn } from '../lib/bindings';
 
 /** A chat of the list. */
 export const summary = (change: Partial<ChatSummary> = {}): ChatSummary => ({
@@ -47,6 +47,9 @@ export const settings = (change: Partial<Settings> = {}): Settings => ({
   kvStorage: 'profile',
   kvBudgetMegabytes: null,
   memoryLimitMegabytes: null,
+  reuse: 'anywhere',
+  recomputeRatio: 0.15,
+  diskBudgetMegabytes: null,
   speculation: true,
   temperature: 0.7,
   topP: 0.95,
@@ -67,6 +70,7 @@ export const readyModel: ModelState = {
   threads: 2,
   backend: 'CPU',
   warning: null,
+  storeFault: null,
 };
 
 /** What the program answers to `start`. */
@@ -82,5 +86,70 @@ export const startOf = (change: Partial<Start> = {}): Start => ({
   commit: 'abc1234',
   dataFolder: '/home/someone/.local/share/reprise',
   isMac: false,
+  ...change,
+});
+
+/** How a prompt of 1,000 tokens was read: 600 known, 200 moved and 30 of them computed again, the rest new. */
+export const inspection = (change: Partial<Inspection> = {}): Inspection => ({
+  isNow: false,
+  promptTokens: 1000,
+  prefixTokens: 600,
+  movedTokens: 200,
+  recomputedTokens: 30,
+  stretches: [
+    { from: 0, to: 400, how: 'pool', text: 'You are helpful.', part: 'system', owner: 'Garden', chunk: null },
+    {
+      from: 400,
+      to: 600,
+      how: 'stored',
+      text: 'What grows?',
+      part: 'turn',
+      owner: 'Garden',
+      chunk: '0000000000000007',
+    },
+    {
+      from: 600,
+      to: 800,
+      how: 'moved',
+      text: 'Ferns grow.',
+      part: 'turn',
+      owner: 'Garden',
+      chunk: '0000000000000008',
+    },
+    { from: 800, to: 1000, how: 'new', text: 'And in sun?', part: 'question', owner: 'Garden', chunk: null },
+  ],
+  chunks: [
+    {
+      id: '0000000000000007',
+      usedTokens: 200,
+      owners: ['Garden'],
+      kept: {
+        id: '0000000000000007',
+        tokens: 256,
+        bytes: 2_000_000,
+        uses: 1,
+        score: 0.5,
+        pinned: false,
+        madeMs: 0,
+        exact: true,
+      },
+    },
+    { id: '0000000000000008', usedTokens: 200, owners: [], kept: null },
+  ],
+  divergence: { at: 600, text: 'Ferns grow', reason: { kind: 'differs', earlier: 'Mosses' } },
+  calls: [
+    { purpose: 'fillIn', tokens: 128 },
+    { purpose: 'fillIn', tokens: 128 },
+    { purpose: 'probe', tokens: 40 },
+  ],
+  times: {
+    waitingMs: 0,
+    readingMs: 500,
+    matching: { takenMs: 5, hiddenMs: 0 },
+    loading: { takenMs: 60, hiddenMs: 40 },
+    turning: { takenMs: 10, hiddenMs: 0 },
+    computing: { takenMs: 400, hiddenMs: 0 },
+    storing: { takenMs: 0, hiddenMs: 0 },
+  },
   ...change,
 });

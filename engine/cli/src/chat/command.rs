@@ -3,6 +3,7 @@
 /// What `/help` prints.
 pub const HELP: &str = "\
 /new (or /clear)   begin a new chat
+/erase             begin a new chat, and erase what is kept on disk of all chats in the terminal
 /regenerate        make the last answer anew
 /system [TEXT]     show or set what the model is told before the chat
 /save FILE         write the chat to a file
@@ -14,6 +15,7 @@ A backslash at the end of a line goes on with the next one. Ctrl-C stops an answ
 pub enum Command {
     Say(String),
     New,
+    Erase,
     Regenerate,
     System(Option<String>),
     Save(Option<String>),
@@ -32,6 +34,7 @@ impl Command {
         let rest = Some(rest.trim().to_string()).filter(|rest| !rest.is_empty());
         match name {
             "/new" | "/clear" => Command::New,
+            "/erase" => Command::Erase,
             "/regenerate" => Command::Regenerate,
             "/system" => Command::System(rest),
             "/save" => Command::Save(rest),

@@ -9,15 +9,15 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use reprise_engine::{Answer, GenerateOptions};
-use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE};
+use reprise_engine::{Answer, GenerateOptions, Owner, Reuse};
+use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE, LaidOut};
 use reprise_library::models::Shelf;
 use reprise_library::system_words;
 
 use crate::arguments::{ChatArguments, SamplingDefaults};
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, decode_rate, footer, note, with_commas};
-use crate::session::Session;
+use crate::session::{Session, program_owner};
 use command::{Command, HELP};
 use conversation::Conversation;
 use input::{Input, Read};
@@ -30,7 +30,10 @@ const DEFAULTS: SamplingDefaults = SamplingDefaults {
 pub fn run(arguments: &ChatArguments) -> Outcome {
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let quiet = arguments.answer.quiet;
-    let session = Session::load("chat", &model, &arguments.model.load_options(true), quiet)?;
+    let load_options = arguments
+        .keep
+        .applied(arguments.model.load_options(true), Reuse::default());
+    let session = Session::load("chat", &model, &load_options, quiet)?;
     let mut input = Input::open()?;
     if input.is_terminal() && !quiet {
         let info = session.info();
@@ -45,6 +48,7 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
     let conversation = Conversation::new(arguments.system.clone());
     let mut chat = Chat {
         session,
+        owner: program_owner("chat")?,
         options,
         conversation,
         quiet,
@@ -92,6 +96,8 @@ struct Totals {
 
 struct Chat {
     session: Session,
+    /// Under which what is read is kept.
+    owner: Owner,
     options: GenerateOptions,
     conversation: Conversation,
     quiet: bool,
@@ -112,6 +118,15 @@ impl Chat {
                     ));
                 }
                 self.answer()?;
+            }
+            Command::Erase => {
+                self.conversation.clear();
+                let erased = self.session.erase(&self.owner)?;
+                note(&format!(
+                    "a new chat begins; of this one and of earlier ones in the terminal nothing is kept any more ({} \
+                     erased)",
+                    counted(erased.chunks, "chunk")
+                ));
             }
             Command::New => {
                 self.conversation.clear();
@@ -167,14 +182,14 @@ impl Chat {
     fn try_answer(&mut self) -> Outcome<Answer> {
         let window = self.session.info().context_tokens;
         let room = window.saturating_sub(self.session.answer_room(&self.options));
-        let mut prompt = self.session.prompt(&self.conversation.messages())?;
+        let mut prompt = self.lay_out()?;
         let mut dropped = 0;
-        while prompt.len() > room && self.conversation.drop_oldest_turn() {
+        while prompt.tokens.len() > room && self.conversation.drop_oldest_turn() {
             dropped += 1;
-            prompt = self.session.prompt(&self.conversation.messages())?;
+            prompt = self.lay_out()?;
         }
         // Where the message alone is too long the engine says so, and nothing is dropped.
-        if dropped > 0 && prompt.len() < window {
+        if dropped > 0 && prompt.tokens.len() < window {
             let window = counted(window, "token");
             let turns = counted(dropped, "oldest turn");
             note(&format!(
@@ -186,7 +201,13 @@ impl Chat {
             .sampling
             .seed
             .map(|seed| seed.wrapping_add(self.conversation.attempt()));
-        self.session.answer(&prompt, &options)
+        options.segments = prompt.segments;
+        self.session.answer(&prompt.tokens, &options)
+    }
+
+    fn lay_out(&self) -> Outcome<LaidOut> {
+        self.session
+            .lay_out(&self.conversation.messages(), Some(&self.owner))
     }
 
     fn save(&self, file: &Path) -> Outcome {
@@ -225,7 +246,7 @@ impl Chat {
 
     fn stats(&self) -> Outcome {
         let info = self.session.info();
-        let used = self.session.prompt(&self.conversation.messages())?.len();
+        let used = self.lay_out()?.tokens.len();
         let totals = &self.totals;
         let rate = decode_rate(totals.answer_tokens, totals.decode_time);
         note(&format!(

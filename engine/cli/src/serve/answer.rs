@@ -16,6 +16,7 @@ use futures_util::{Stream, stream};
 use reprise_engine::{
     Answer, CancelToken, EngineError, Event, GenerateOptions, Request as EngineRequest, StopReason, TokenId,
 };
+use reprise_library::assistant::LaidOut;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -173,7 +174,10 @@ fn prepare(server: &Server, body: &Bytes) -> Result<Prepared, ApiError> {
     check_model(server, request.model.as_deref())?;
     server.check_length(&request.messages)?;
     let writer = server.assistant.writer();
-    let prompt = writer.prompt(&request.messages)?;
+    let LaidOut {
+        tokens: prompt,
+        segments,
+    } = writer.lay_out(&request.messages, Some(&server.owner))?;
     let owner = match &request.user {
         Some(user) => format!("server: {user}"),
         None => "server".to_owned(),
@@ -187,6 +191,7 @@ fn prepare(server: &Server, body: &Bytes) -> Result<Prepared, ApiError> {
         stop_when_repeating: request.max_tokens.is_none(),
         scratch: false,
         owner,
+        segments,
         ..GenerateOptions::default()
     };
     let options = writer.suited(options, prompt.len());

@@ -295,6 +295,7 @@ mod tests {
                 time_to_first_token: Duration::from_millis(first),
                 decode_time: Duration::from_millis(rest),
                 steps: Default::default(),
+                explanation: None,
             });
         }
         let page = page("m", &Snapshot::default(), &meters);

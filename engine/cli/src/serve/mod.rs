@@ -28,17 +28,18 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use clap::Args;
+use reprise_engine::Reuse;
 use reprise_library::assistant::Assistant;
 use reprise_library::models::{Shelf, catalogue};
 use reprise_library::system_words;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::arguments::{ModelArguments, at_least, bytes};
+use crate::arguments::{KeepArguments, ModelArguments, at_least, bytes};
 use crate::failure::{Failure, Outcome};
 use crate::interrupts;
 use crate::output::{counted, note};
-use crate::session::{publish, warn};
+use crate::session::{program_owner, publish, warn};
 use error::{ApiError, json_response};
 use gate::Gate;
 use state::{Limits, Server, phases};
@@ -52,6 +53,9 @@ Clients take http://127.0.0.1:11711/v1 as their base URL. There are POST /v1/cha
 GET /v1/models, /health, /metrics (for Prometheus) and /snapshot (the engine as JSON).
 A client that names no temperature gets 0.3 and a repetition penalty of 1.05, as in `reprise chat`;
 top_p is 0.95, top_k 40 and min_p 0.05 where it names none.
+What clients send is kept on disk as program:serve, tokens and what was computed from them, so that a prompt
+that begins like an earlier one is not read again, also after a restart; all clients share it. With --no-store
+nothing is kept, and `reprise cache erase --owner program:serve` takes away what is.
 No web page may use the server, unless --allow-origin says so. Ctrl-C ends it.
 
 Examples:
@@ -61,6 +65,8 @@ Examples:
 pub struct ServeArguments {
     #[command(flatten)]
     model: ModelArguments,
+    #[command(flatten)]
+    keep: KeepArguments,
     /// The address to listen at; others than this machine's own need a key
     #[arg(long, value_name = "IP", default_value = "127.0.0.1", value_parser = address, help_heading = "Server")]
     host: IpAddr,
@@ -156,6 +162,7 @@ pub fn run(arguments: &ServeArguments) -> Outcome {
         made.unwrap_or(SystemTime::UNIX_EPOCH),
         gate,
         limits,
+        program_owner("serve")?,
         stopping.clone(),
     );
     interrupts::on_stop(move |_| {
@@ -224,7 +231,11 @@ fn load(path: &Path, arguments: &ServeArguments) -> Outcome<Assistant> {
             path.file_stem().unwrap_or_default().to_string_lossy()
         ));
     }
-    let assistant = Assistant::load(path, &arguments.model.load_options(true))?;
+    // Programs expect the same answer to the same request, whatever others asked before.
+    let options = arguments
+        .keep
+        .applied(arguments.model.load_options(true), Reuse::Prefix);
+    let assistant = Assistant::load(path, &options)?;
     warn(&assistant);
     Ok(assistant)
 }

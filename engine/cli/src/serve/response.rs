@@ -137,6 +137,7 @@ mod tests {
             time_to_first_token: Duration::ZERO,
             decode_time: Duration::ZERO,
             steps: Default::default(),
+            explanation: None,
         }
     }
 

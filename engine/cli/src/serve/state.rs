@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::http::StatusCode;
-use reprise_engine::TokenId;
 use reprise_engine::snapshot::{PhaseView, Snapshot};
 use reprise_engine::worker::LANES;
+use reprise_engine::{Owner, TokenId};
 use reprise_library::assistant::{Assistant, Message};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -35,6 +35,8 @@ pub struct Server {
     pub created: u64,
     pub gate: Gate,
     pub limits: Limits,
+    /// Under which what clients send is kept.
+    pub owner: Owner,
     pub meters: Arc<Meters>,
     /// Bytes of the model's longest token.
     longest_token_bytes: usize,
@@ -51,6 +53,7 @@ impl Server {
         file_time: SystemTime,
         gate: Gate,
         limits: Limits,
+        owner: Owner,
         stopping: watch::Receiver<bool>,
     ) -> Server {
         let tokenizer = assistant.engine().tokenizer();
@@ -63,6 +66,7 @@ impl Server {
             created: unix_seconds(file_time),
             gate,
             limits,
+            owner,
             meters: Arc::default(),
             places: Arc::new(Semaphore::new(LANES + limits.waiting)),
             stopping,

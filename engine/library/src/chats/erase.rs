@@ -50,6 +50,16 @@ impl ChatStore {
         Ok(chats)
     }
 
+    /// Every chat there is, those that are deleted and not yet erased included.
+    pub fn all_ids(&self) -> Result<Vec<ChatId>, StoreError> {
+        self.read(|connection| {
+            let mut select = connection.prepare_cached("SELECT id FROM chats ORDER BY id")?;
+            Ok(select
+                .query_map([], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// Removes the bytes of erased rows from the file and its log.
     fn scrub(&self) -> Result<(), StoreError> {
         let mut writer = self.lock_writer();

@@ -28,6 +28,7 @@ use prefetch::Plan;
 use reprise_kernels::isa::Isa;
 use reprise_kv::store::{ChunkId, ChunkStore, Erased, Namespace, Owner, StoreError};
 use reprise_kv::{KvProfile, LayerLayout};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -60,6 +61,8 @@ struct Shared {
     packing: Mutex<()>,
     flash_lookups: AtomicUsize,
     flash_hits: AtomicUsize,
+    /// Chunks that got another owner, so that it is not written down at every request.
+    shares: Mutex<HashSet<(ChunkId, Owner)>>,
     /// Nanoseconds spent on storing.
     storing: AtomicU64,
 }
@@ -87,6 +90,7 @@ impl Keeper {
             packing: Mutex::default(),
             flash_lookups: AtomicUsize::new(0),
             flash_hits: AtomicUsize::new(0),
+            shares: Mutex::default(),
             storing: AtomicU64::new(0),
         });
         let writer = {

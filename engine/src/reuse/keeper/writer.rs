@@ -132,6 +132,7 @@ impl Keeper {
         for job in &mut queue.waiting {
             job.shares.retain(|(_, one)| one != owner);
         }
+        lock(&shared.shares).retain(|(_, one)| one != owner);
         while queue.is_sharing {
             queue = shared.wait(queue);
         }
@@ -159,6 +160,15 @@ impl Shared {
             (parent, end) = (chunk.chain, end + chunk.tokens);
         }
         let mut job = Job::default();
+        // What is known already becomes the request's owners' as well: it stays when those go who had it first.
+        let mut start = 0;
+        for chunk in known.chunks.iter().take_while(|chunk| chunk.is_whole) {
+            let cut = leaving.cuts.iter().find(|cut| cut.tokens.contains(&start));
+            if let Some(owner) = cut.and_then(|cut| cut.owner.clone()) {
+                self.share(chunk.chunk, owner, &mut job);
+            }
+            start += chunk.tokens;
+        }
         for cut in &leaving.cuts {
             let range = cut.tokens.start.max(end)..cut.tokens.end.min(leaving.sequence.len());
             if range.is_empty() {
@@ -181,14 +191,25 @@ impl Shared {
                         lock(&self.memory).put_dirty(chunk, &leaving, range.clone(), is_exact);
                         job.chunks.push(chunk);
                     }
-                    Announced::Pending(_) => {}
-                    Announced::Stored(chunk) => job.shares.push((chunk, owner.clone())),
+                    Announced::Pending(chunk) | Announced::Stored(chunk) => {
+                        self.share(chunk, owner.clone(), &mut job)
+                    }
                 }
             }
             // What belongs to nobody is not stored; what follows has it for context nonetheless.
             (parent, end) = (parent.then(tokens), range.end);
         }
         Ok(job)
+    }
+
+    /// Gives a chunk one owner more, unless that was done before.
+    fn share(&self, chunk: ChunkId, owner: Owner, job: &mut Job) {
+        let share = (chunk, owner);
+        let mut shared = lock(&self.shares);
+        if !shared.contains(&share) {
+            shared.insert(share.clone());
+            job.shares.push(share);
+        }
     }
 
     /// The thread's life.
@@ -260,7 +281,12 @@ impl Shared {
     /// Stores chunks: all files, then all rows.
     fn write(&self, job: Job) -> Result<(), StoreError> {
         for (chunk, owner) in &job.shares {
-            self.store.share(*chunk, owner)?;
+            // What is gone by now, or was never written, needs no owner.
+            if self.store.facts(*chunk).is_some()
+                && let Err(error) = self.store.share(*chunk, owner)
+            {
+                tracing::warn!(%error, "a chunk keeps its owners as they were");
+            }
         }
         lock(&self.queue).is_sharing = false;
         self.changed.notify_all();

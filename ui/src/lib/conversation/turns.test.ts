@@ -58,6 +58,7 @@ describe('an answer', () => {
       onStop: vi.fn(),
       onSelectBranch: vi.fn(),
       onLink: vi.fn(),
+      onInspect: vi.fn(),
     };
     const view = render(Answer, {
       turn: anAnswer(turn),
@@ -70,10 +71,12 @@ describe('an answer', () => {
     return { ...calls, ...view, user: userEvent.setup() };
   };
 
-  it('that is done says how it was made', () => {
-    answer({});
+  it('that is done says how it was made, and the line leads to all of it', async () => {
+    const { user, onInspect } = answer({ id: 7 });
     expect(screen.getByText('0.5 s to first token · 50 tokens/s')).toBeInTheDocument();
     expect(screen.getByText('60 of 100 prompt tokens reused')).toBeInTheDocument();
+    await user.click(button('60 of 100 prompt tokens reused. Show how this prompt was read'));
+    expect(onInspect).toHaveBeenCalledExactlyOnceWith(7);
   });
 
   it('can be copied as the markdown that it is', async () => {

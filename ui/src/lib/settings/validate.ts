@@ -6,6 +6,8 @@ export type NumberSetting =
   | 'threads'
   | 'kvBudgetMegabytes'
   | 'memoryLimitMegabytes'
+  | 'recomputeRatio'
+  | 'diskBudgetMegabytes'
   | 'temperature'
   | 'topP'
   | 'repetitionPenalty'
@@ -27,6 +29,8 @@ export const bounds: Readonly<Record<NumberSetting, Bounds>> = {
   threads: { whole: true, optional: true, least: 1, most: 512, step: 1 },
   kvBudgetMegabytes: { whole: true, optional: true, least: 16, most: 1_048_576, step: 64 },
   memoryLimitMegabytes: { whole: true, optional: true, least: 256, most: 1_048_576, step: 256 },
+  recomputeRatio: { whole: false, optional: false, least: 0, most: 1, step: 0.05 },
+  diskBudgetMegabytes: { whole: true, optional: true, least: 100, most: 10_000_000, step: 500 },
   temperature: { whole: false, optional: false, least: 0, most: 10, step: 0.1 },
   topP: { whole: false, optional: false, above: 0, most: 1, step: 0.05 },
   repetitionPenalty: { whole: false, optional: false, above: 0, most: 10, step: 0.05 },

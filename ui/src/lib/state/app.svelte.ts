@@ -60,6 +60,8 @@ export class AppState {
   isRenaming = $state(false);
   /** The address that a person is asked about. */
   link = $state<string | null>(null);
+  /** The answer whose prompt's reading is on show. */
+  inspected = $state<number | null>(null);
   /** A turn to scroll to as soon as its chat is on show. */
   wantedTurn = $state.raw<number | null>(null);
 
