@@ -36,12 +36,15 @@ use worker::Worker;
 /// The longest wait for the threads when the program ends: one graph call and one transaction take far less.
 const LONGEST_FAREWELL: Duration = Duration::from_secs(10);
 
+/// What is done with the model, or without when none is loaded.
+type ModelWork = Box<dyn FnOnce(Option<&Model>) + Send>;
+
 /// What is asked of the worker.
 enum Job {
     Load(Box<LoadRequest>),
     Answer(TurnId),
-    /// Something to do with the model, or without when none is loaded.
-    WithModel(Box<dyn FnOnce(Option<&Model>) + Send>),
+    /// Something else.
+    WithModel(ModelWork),
     /// Name the chats that have no name of their own, if nobody waits for an answer.
     Title,
     /// The engine of this model has ended by a fault.
