@@ -62,6 +62,20 @@ impl FileCache {
 /// Drops a folder's files from the system's file cache, and says what came of it.
 #[cfg(target_os = "linux")]
 pub fn drop_file_cache(folder: &Path) -> FileCache {
+    let mut state = FileCache::Unknown;
+    // A page that the system is busy with stays at first.
+    for _ in 0..5 {
+        state = drop_files(folder);
+        if state != FileCache::Kept {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    state
+}
+
+#[cfg(target_os = "linux")]
+fn drop_files(folder: &Path) -> FileCache {
     let mut largest = (0, None);
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -77,15 +91,13 @@ pub fn drop_file_cache(folder: &Path) -> FileCache {
             }
         }
     }
-    match largest.1 {
-        Some(file) => {
-            let state = cached(&file, largest.0 / 2);
-            // Looking may have brought it back.
-            drop_file(&file);
-            state
-        }
-        None => FileCache::Unknown,
-    }
+    let Some(file) = largest.1 else {
+        return FileCache::Unknown;
+    };
+    let state = cached(&file, largest.0 / 2);
+    // Looking may have brought it back.
+    drop_file(&file);
+    state
 }
 
 #[cfg(target_os = "linux")]
