@@ -68,6 +68,27 @@ impl Default for Reuse {
     }
 }
 
+/// How reading a prompt that is partly known is done; changed only to measure what a part of it saves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Workings {
+    /// Whether chunks arrive while something is computed; else they are waited for.
+    pub overlaps: bool,
+    /// Whether tokens from anywhere in the prompt share a call; else each stretch of consecutive ones has its own.
+    pub merges: bool,
+    /// Most tokens of a call; `None` leaves it to the engine.
+    pub call_tokens: Option<usize>,
+}
+
+impl Default for Workings {
+    fn default() -> Workings {
+        Workings {
+            overlaps: true,
+            merges: true,
+            call_tokens: None,
+        }
+    }
+}
+
 /// How keys and values are stored.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum KvChoice {

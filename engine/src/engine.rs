@@ -259,6 +259,7 @@ fn serve(mut worker: Worker, orders: &Receiver<Order>, picture: &Mutex<Snapshot>
             }
             Err(false) if idle_work => {
                 worker.idle_turn();
+                is_busy = worker.is_busy();
                 draw(&mut worker, false);
                 continue;
             }

@@ -29,6 +29,7 @@ pub mod guard;
 pub mod lanes;
 pub mod load;
 pub mod machine;
+mod power;
 pub mod profile;
 pub mod residency;
 pub mod reuse;

@@ -5,7 +5,7 @@ mod common;
 use common::models;
 use reprise_engine::backend::Deviation;
 use reprise_engine::guard::Footprint;
-use reprise_engine::worker::Worker;
+use reprise_engine::worker::{AheadText, Worker};
 use reprise_engine::{
     Answer, GenerateOptions, LoadOptions, Recompute, Reuse, SamplingOptions, Segment, SegmentKind,
     StoreChoice, Strategy,
@@ -276,4 +276,52 @@ fn when_memory_is_short_chunks_in_memory_go_before_work_is_refused() {
     worker.guard_mut().fix(None);
     let again = ask(&mut worker, &[0], KEEPER);
     assert_eq!(again.reused_tokens, again.prompt_tokens - 1);
+}
+
+/// Lets the worker do what it does while nobody asks.
+fn rest(worker: &mut Worker) {
+    while worker.is_busy() || worker.has_idle_work() {
+        match worker.is_busy() {
+            true => {
+                worker.turn();
+            }
+            false => worker.idle_turn(),
+        }
+    }
+}
+
+#[test]
+fn texts_read_ahead_are_known_and_make_way_for_who_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut worker = load(folder.path(), Reuse::default());
+    let ahead = |worker: &Worker, order: &[usize]| {
+        let (mut tokens, mut segments) = prompt(worker, order, KEEPER);
+        let question = segments.pop().unwrap();
+        tokens.truncate(tokens.len() - question.tokens);
+        AheadText { tokens, segments }
+    };
+    let texts = [ahead(&worker, &[0, 1]), ahead(&worker, &[2])];
+    let known = texts[0].tokens.len();
+    worker.read_ahead(texts);
+    assert!(worker.has_idle_work() && worker.texts_ahead() == 2);
+    worker.idle_turn();
+    assert!(worker.is_busy());
+    // Somebody asks about something else: the text leaves, and waits for its turn again.
+    let other = ask(&mut worker, &[2], KEEPER);
+    assert_eq!((other.reused_tokens, worker.texts_ahead()), (0, 2));
+    rest(&mut worker);
+    assert_eq!(worker.texts_ahead(), 0);
+    let first = ask(&mut worker, &[0, 1], KEEPER);
+    assert!(first.reused_tokens >= known && first.moved_tokens == 0);
+    // What is known already is not read again.
+    let before = worker.snapshot().totals.requests;
+    let again = ahead(&worker, &[0, 1]);
+    worker.read_ahead([again]);
+    rest(&mut worker);
+    assert_eq!((worker.snapshot().totals.requests, worker.texts_ahead()), (before, 0));
+    // Where nothing is kept there is nothing to read ahead for.
+    let again = ahead(&worker, &[1]);
+    worker.set_reuse(Reuse::Nothing);
+    worker.read_ahead([again]);
+    assert!(!worker.has_idle_work() && worker.ahead_waits_for().is_some());
 }

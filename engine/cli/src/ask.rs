@@ -5,7 +5,7 @@ use std::path::Path;
 use reprise_engine::{GenerateOptions, Owner, Reuse, SegmentKind, StopReason};
 use reprise_library::assistant::{LaidOut, Message, Part};
 use reprise_library::models::Shelf;
-use reprise_library::{Document, PASSAGE_TOKENS, Passage, Selection, assemble, select, split};
+use reprise_library::{Document, PASSAGE_TOKENS, Passage, SYSTEM, Selection, assemble, part, select, split};
 use reprise_model::template::Role;
 
 use crate::arguments::{AskArguments, SamplingDefaults};
@@ -14,7 +14,7 @@ use crate::output::{counted, footer, note, with_commas};
 use crate::session::Session;
 
 /// Without --passages-tokens no more is used: small models lose the thread, and reading takes its time.
-const PASSAGES_TOKENS: usize = 3000;
+pub const PASSAGES_TOKENS: usize = 3000;
 /// Facts are asked for, in the words of the document: no inventions, and just enough of a penalty that small models
 /// leave a loop.
 const DEFAULTS: SamplingDefaults = SamplingDefaults {
@@ -131,20 +131,29 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
 }
 
 fn messages(question: &str, selection: &Selection) -> [Message; 2] {
-    let prompt = assemble(question, selection);
+    around(assemble(question, selection).user)
+}
+
+/// The same up to these passages' end, for reading them ahead.
+pub fn parts_ahead(passages: &[Passage]) -> [Message; 2] {
+    around(passages.iter().map(part).collect())
+}
+
+/// The standing instruction, and what the person's message consists of.
+fn around(user: Vec<Part>) -> [Message; 2] {
     [
         Message {
             role: Role::System,
             // The same in every question about documents, and nobody's secret.
             parts: vec![Part {
-                text: prompt.system.to_owned(),
+                text: SYSTEM.to_owned(),
                 kind: SegmentKind::System,
                 owner: Owner::new("program", "ask").ok(),
             }],
         },
         Message {
             role: Role::User,
-            parts: prompt.user,
+            parts: user,
         },
     ]
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, note, print, with_commas};
+use crate::warm::{self, WarmArguments};
 
 #[derive(Debug, Subcommand)]
 pub enum CacheAction {
@@ -52,6 +53,8 @@ pub enum CacheAction {
         #[arg(long, value_name = "OWNER")]
         owner: Owner,
     },
+    /// Read documents ahead, so that the first question about them is answered at once
+    Warm(WarmArguments),
     /// Read every chunk, and drop those whose file is not what was written
     Verify,
     /// Sum up
@@ -70,6 +73,9 @@ pub enum Order {
 }
 
 pub fn run(action: CacheAction) -> Outcome {
+    if let CacheAction::Warm(arguments) = &action {
+        return warm::run(arguments);
+    }
     let folder = folders::kv()?;
     let opened = Cache::open(&folder).map_err(failure)?;
     let Some(cache) = opened else {
@@ -117,6 +123,7 @@ pub fn run(action: CacheAction) -> Outcome {
                 size(erased.bytes)
             ))
         }
+        CacheAction::Warm(_) => unreachable!("done above, with an engine"),
         CacheAction::Verify => {
             let verified = store.verify_all().map_err(failure)?;
             for fault in &verified.dropped {

@@ -22,6 +22,7 @@ mod serve;
 mod session;
 mod top;
 mod tune;
+mod warm;
 
 use std::process::ExitCode;
 

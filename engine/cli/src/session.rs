@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reprise_engine::explain::Explanation;
 use reprise_engine::store::Erased;
-use reprise_engine::worker::Worker;
+use reprise_engine::worker::{AheadText, Worker};
 use reprise_engine::{Answer, GenerateOptions, LoadOptions, ModelInfo, Owner, TokenId};
 use reprise_library::assistant::{Assistant, LaidOut, Message};
 use reprise_library::running::Published;
@@ -85,6 +85,50 @@ impl Session {
     /// no more than a quarter of the window.
     pub fn answer_room(&self, options: &GenerateOptions) -> usize {
         self.assistant.writer().answer_room(options.max_tokens)
+    }
+
+    /// A prompt that ends with some parts, to be read ahead.
+    pub fn lay_out_ahead(&self, messages: &[Message]) -> Outcome<AheadText> {
+        Ok(self.assistant.writer().lay_out_ahead(messages)?)
+    }
+
+    /// Reads texts ahead and stores them; how many there were, and how many are left when a person has enough. `wait` is
+    /// called again and again meanwhile, with how many are done, and of how many.
+    pub fn read_ahead(
+        &mut self,
+        texts: Vec<AheadText>,
+        wait: impl Fn(&mut StatusLine, usize, usize),
+    ) -> Outcome<(usize, usize)> {
+        let (engine, all) = (self.assistant.engine(), texts.len());
+        let mut status = StatusLine::new(self.quiet);
+        let unread = self.interrupts.while_answering(|cancel| -> Outcome<usize> {
+            engine.with_worker(move |worker| worker.read_ahead(texts))?;
+            loop {
+                let look = |worker: &mut Worker| (worker.texts_ahead(), worker.ahead_waits_for());
+                let (left, reason) = engine.with_worker(look)?;
+                if left > 0 && cancel.is_cancelled() {
+                    engine.with_worker(Worker::stop_reading_ahead)?;
+                    return Ok(left);
+                }
+                match reason {
+                    _ if left == 0 => return Ok(0),
+                    Some(reason) => {
+                        return Err(Failure::message(format!(
+                            "{} not read ahead: {reason}",
+                            counted(left, "text")
+                        )));
+                    }
+                    None => wait(&mut status, all - left, all),
+                }
+            }
+        })?;
+        status.show("storing what was read ...");
+        engine.with_worker(|worker| {
+            if let Some(keeper) = worker.keeper() {
+                keeper.flush();
+            }
+        })?;
+        Ok((all, unread))
     }
 
     /// Answers, streaming to standard output.

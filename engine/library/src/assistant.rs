@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::folders;
+use reprise_engine::worker::AheadText;
 use reprise_engine::{
     Answer, CancelToken, Engine, EngineError, Event, GenerateOptions, LoadOptions, ModelInfo, Owner,
     SamplingOptions, Segment, SegmentKind, StopReason, TokenId,
@@ -239,6 +240,23 @@ impl Writer {
             laid_out.tokens.extend(stretch.ids);
         }
         Ok(laid_out)
+    }
+
+    /// What these messages come to up to the end of their last passage, skill or system text: a prompt to be read ahead.
+    ///
+    /// # Errors
+    /// When the model's template refuses the messages or fails.
+    pub fn lay_out_ahead(&self, messages: &[Message]) -> Result<AheadText, AssistantError> {
+        let LaidOut {
+            mut tokens,
+            mut segments,
+        } = self.lay_out(messages, None)?;
+        let stands_alone =
+            |segment: &Segment| !matches!(segment.kind, SegmentKind::Turn | SegmentKind::Question);
+        let end = segments.iter().rposition(stands_alone);
+        segments.truncate(end.map_or(0, |last| last + 1));
+        tokens.truncate(segments.iter().map(|segment| segment.tokens).sum());
+        Ok(AheadText { tokens, segments })
     }
 
     /// The prompt for going on with an answer that has begun.

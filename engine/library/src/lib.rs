@@ -38,7 +38,7 @@ mod terms;
 pub use document::{Block, Document, Format, Place};
 pub use error::{Fault, LibraryError, system_words};
 pub use passage::{PASSAGE_TOKENS, Passage, split};
-pub use prompt::{Prompt, SYSTEM, assemble};
+pub use prompt::{Prompt, SYSTEM, assemble, part};
 pub use select::{Selection, rank, select};
 
 /// Counts the tokens of a text; a caller with a model passes its tokenizer.

@@ -9,18 +9,16 @@ use reprise_engine::{Owner, SegmentKind};
 pub const SYSTEM: &str = "You answer questions about documents. Use only the passages given by the user. \
 If they do not give the answer, say that it is not in the document.";
 
-/// A prompt for the model's chat template.
+/// A prompt for the model's chat template, behind [`SYSTEM`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
-    /// The system message.
-    pub system: &'static str,
     /// The parts of the user's message: one a passage, then the question. Each is to be tokenised on its own, so that a
     /// passage is the same tokens in every prompt.
     pub user: Vec<Part>,
 }
 
 /// A passage as a part of a message, kept for its document.
-fn part(passage: &Passage) -> Part {
+pub fn part(passage: &Passage) -> Part {
     // A name too long for an owner belongs to nobody, and is not kept.
     Part {
         text: passage.rendered(),
@@ -33,5 +31,5 @@ fn part(passage: &Passage) -> Part {
 pub fn assemble(question: &str, selection: &Selection) -> Prompt {
     let mut user: Vec<Part> = selection.used().iter().map(part).collect();
     user.push(format!("Question: {}", question.trim()).into());
-    Prompt { system: SYSTEM, user }
+    Prompt { user }
 }

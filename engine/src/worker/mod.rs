@@ -10,10 +10,13 @@ mod picture;
 mod reuse;
 mod speculate;
 mod tuning;
+mod warming;
+
+pub use warming::AheadText;
 
 use crate::api::{
     Answer, EngineError, GenerateOptions, LoadOptions, ModelInfo, Request, Residency, Reuse, Speculation,
-    Spent, Steps, StopReason, StoreChoice, TokenId,
+    Spent, Steps, StopReason, StoreChoice, TokenId, Workings,
 };
 use crate::backend::{Backend, BackendError, Component, GraphCall, GraphKind, Outputs, Stretch};
 use crate::guard::{Guard, Pressure};
@@ -90,8 +93,8 @@ pub struct Worker {
     stored: Duration,
     /// What the backend's calls take.
     costs: CallCosts,
-    /// Whether chunks arrive while something is computed.
-    overlaps: bool,
+    workings: Workings,
+    warming: warming::Warming,
     store_fault: Option<String>,
 }
 
@@ -187,7 +190,8 @@ impl Worker {
             keeper,
             costs,
             stored: Duration::ZERO,
-            overlaps: true,
+            workings: Workings::default(),
+            warming: warming::Warming::default(),
             store_fault,
         })
     }
@@ -293,6 +297,11 @@ impl Worker {
 
     /// Takes a request in. Its `on_end` is called in any case: here when it is refused, else from a later turn.
     pub fn submit(&mut self, request: Request) -> RequestId {
+        self.leave_warming();
+        self.take_in(request)
+    }
+
+    fn take_in(&mut self, request: Request) -> RequestId {
         let id = RequestId(self.next_id);
         self.next_id += 1;
         match self.examine(&request) {
@@ -474,6 +483,7 @@ impl Worker {
                 id, request, begin, ..
             } = self.queue.remove(index);
             self.scheduler.remove(id);
+            self.warmed(id);
             self.totals.requests += 1;
             let waited = begin.elapsed();
             (request.on_end)(Ok(Answer {
@@ -568,6 +578,7 @@ impl Worker {
         if let Some(index) = self.queue.iter().position(|pending| pending.id == id) {
             let pending = self.queue.remove(index);
             self.scheduler.remove(id);
+            self.warmed(id);
             let usage = self.pool.usage();
             self.refuse(
                 pending.request,
@@ -599,7 +610,7 @@ impl Worker {
         if lane.reading.is_some() {
             let most = match most_tokens {
                 Some(most) => most.min(self.mixed_tokens),
-                None => self.call_tokens,
+                None => self.most_call_tokens(),
             };
             match self.read_on(slot, most.min(capacity)) {
                 Ok(is_done) => self.prefilled(slot, is_done),
@@ -611,7 +622,7 @@ impl Worker {
         let left = lane.request.prompt.len() - done;
         let wanted = match most_tokens {
             Some(most) => most.min(self.mixed_tokens),
-            None => self.call_tokens,
+            None => self.most_call_tokens(),
         };
         let count = left.min(wanted).min(capacity);
         let is_last = count == left;
@@ -640,6 +651,12 @@ impl Worker {
             lane.exact_tokens = lane.tokens.len();
         }
         self.prefilled(slot, is_last);
+    }
+
+    /// Tokens of the next prefill call that runs alone.
+    fn most_call_tokens(&self) -> usize {
+        let most = self.workings.call_tokens.unwrap_or(usize::MAX);
+        self.call_tokens.min(most).max(1)
     }
 
     /// Tells how far a prompt has come after a call, and draws the first token when all of it is there.
@@ -873,6 +890,7 @@ impl Worker {
     /// Takes a lane out.
     fn leave(&mut self, slot: usize) -> Option<(Lane, Sequence)> {
         let lane = self.lanes[slot].take()?;
+        self.warmed(lane.id);
         let sequence = std::mem::replace(&mut self.sequences[slot], self.pool.sequence());
         self.scheduler.remove(lane.id);
         self.leases.release_all(lane.id);

@@ -2,7 +2,7 @@
 
 use super::lane::Lane;
 use super::{Component, Worker};
-use crate::api::{EngineError, Request, Reuse, SegmentKind, TokenId};
+use crate::api::{EngineError, Request, Reuse, SegmentKind, TokenId, Workings};
 use crate::backend::BackendError;
 use crate::reuse::cut::{Segment, cut};
 use crate::reuse::explain::Explanation;
@@ -148,7 +148,7 @@ impl Worker {
             known,
             &found,
             &reading,
-            self.call_tokens,
+            self.most_call_tokens(),
             &self.costs,
         ))
     }
@@ -158,6 +158,7 @@ impl Worker {
     pub(super) fn bring(&mut self, slot: usize) {
         let known = self.sequences[slot].len();
         let brought = self.send_for(slot, known).unwrap_or_default();
+        let most_rows = self.most_call_tokens();
         let Some(lane) = self.lanes[slot].as_mut() else {
             return;
         };
@@ -172,16 +173,9 @@ impl Worker {
                 &plain
             }
         };
-        let explanation = Explanation::new(
-            prompt_tokens,
-            known,
-            &brought,
-            reading,
-            self.call_tokens,
-            &self.costs,
-        );
+        let explanation = Explanation::new(prompt_tokens, known, &brought, reading, most_rows, &self.costs);
         lane.explanation = Some(explanation);
-        if !self.overlaps {
+        if !self.workings.overlaps {
             self.wait_for_chunks(slot);
         }
     }
@@ -217,7 +211,8 @@ impl Worker {
                 .is_ok()
         {
             let ranges = pieces.iter().map(Use::tokens).collect();
-            let reading = Reading::new(prompt.clone(), prefix, ranges, question, recompute);
+            let mut reading = Reading::new(prompt.clone(), prefix, ranges, question, recompute);
+            reading.set_merging(self.workings.merges);
             if reading.reused() > 0 {
                 sent.pieces = pieces;
                 lane.reading = Some(reading);
@@ -263,9 +258,9 @@ impl Worker {
         }
     }
 
-    /// Whether chunks arrive while something is computed, which is the rule; else they are waited for. For measuring.
-    pub fn set_overlap(&mut self, overlaps: bool) {
-        self.overlaps = overlaps;
+    /// Changes how prompts that are partly known are read, from the next request on. For measuring.
+    pub fn set_workings(&mut self, workings: Workings) {
+        self.workings = workings;
     }
 
     /// Ends a lane whose prompt cannot be read; but one that waited for a chunk that cannot be had goes on without it, in

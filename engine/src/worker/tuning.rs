@@ -50,13 +50,15 @@ impl Tuning {
 
 impl Worker {
     /// Whether there is work for an idle engine.
-    pub fn has_idle_work(&self) -> bool {
-        self.tuning.is_some() && self.guard.pressure(0) == Pressure::None
+    pub fn has_idle_work(&mut self) -> bool {
+        self.tuning.is_some() && self.guard.pressure(0) == Pressure::None || self.may_read_ahead()
     }
 
-    /// Does a piece of idle work: one graph call. Call it when no request runs.
+    /// Does a piece of idle work: one graph call, or a text to be read ahead becomes a request. Call it when no request
+    /// runs.
     pub fn idle_turn(&mut self) {
         let Some(mut tuning) = self.tuning.take() else {
+            self.read_next_ahead();
             return;
         };
         let result = tuning.tuner.step(&mut *self.backend);

@@ -48,7 +48,7 @@ export const settings = (change: Partial<Settings> = {}): Settings => ({
   kvBudgetMegabytes: null,
   memoryLimitMegabytes: null,
   reuse: 'anywhere',
-  recomputeRatio: 0.15,
+  recomputeRatio: 0.3,
   diskBudgetMegabytes: null,
   speculation: true,
   temperature: 0.7,

@@ -211,6 +211,7 @@ impl<'a> Bench<'a> {
     /// Asks with a method, with nothing left in the pool.
     fn ask(&mut self, prompt: &Prompt, method: &Method, script: Option<Arc<Script>>) -> Outcome<Asked> {
         self.worker.set_reuse(method.reuse);
+        self.worker.set_workings(method.workings);
         self.worker.forget();
         self.generate(prompt, self.arguments.generate, Leaves::Nothing, script)
     }
@@ -264,11 +265,22 @@ impl<'a> Bench<'a> {
             if self.arguments.cold {
                 result.file_cache(system::drop_file_cache(folder));
             }
-            let asked = self.ask(&prompt, method, None)?;
-            let dictation = Script::dictate(said.clone());
-            self.ask(&prompt, method, Some(dictation.clone()))?;
-            for (reference, logits) in reference.iter().zip(dictation.take_logits()) {
-                result.compare(&logits, reference);
+            let watch = Script::watch();
+            let asked = self.ask(&prompt, method, Some(watch.clone()))?;
+            let mut seen = watch.take_logits();
+            seen.truncate(asked.answer.answer_tokens.max(1));
+            // An answer of other words has other contexts: then the reference's words are dictated.
+            if !seen
+                .iter()
+                .map(|logits| likeliest(logits))
+                .eq(said.iter().copied())
+            {
+                let dictation = Script::dictate(said.clone());
+                self.ask(&prompt, method, Some(dictation.clone()))?;
+                seen = dictation.take_logits();
+            }
+            for (reference, logits) in reference.iter().zip(&seen) {
+                result.compare(logits, reference);
             }
             result.judge(&asked.answer.text, &request.answers);
             result.add(&asked);

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use reprise_engine::backend::Deviation;
-use reprise_engine::{KvChoice, KvFormat, LoadOptions, Recompute, Reuse, Strategy};
+use reprise_engine::{KvChoice, KvFormat, LoadOptions, Recompute, Reuse, Strategy, Workings};
 
 /// The program's own way.
 pub const REPRISE: &str = "reprise";
@@ -13,6 +13,7 @@ pub const REPRISE: &str = "reprise";
 pub struct Method {
     pub name: String,
     pub reuse: Reuse,
+    pub workings: Workings,
 }
 
 impl Method {
@@ -21,6 +22,7 @@ impl Method {
         Method {
             name: "none".into(),
             reuse: Reuse::Nothing,
+            workings: Workings::default(),
         }
     }
 
@@ -29,6 +31,7 @@ impl Method {
         Method {
             name: REPRISE.into(),
             reuse: Reuse::default(),
+            workings: Workings::default(),
         }
     }
 }
@@ -62,6 +65,7 @@ impl FromStr for Method {
         Ok(Method {
             name: text.to_owned(),
             reuse,
+            workings: Workings::default(),
         })
     }
 }
@@ -83,6 +87,8 @@ enum Change {
     Reuse(fn() -> Reuse),
     /// How the model is loaded: such a row has a worker of its own, which reads the texts again.
     Load(fn(&mut LoadOptions)),
+    /// How prompts are read: such a row is measured by turns with the methods, too.
+    Workings(fn(&mut Workings)),
 }
 
 /// Every part that can be taken away. Another one is another entry here: an option of the engine's is set in
@@ -96,6 +102,21 @@ const ABLATIONS: &[Ablation] = &[
                 store.memory_bytes = Some(0);
             }
         }),
+    },
+    Ablation {
+        part: "overlap",
+        without: "computing begins when all chunks are in place",
+        change: Change::Workings(|workings| workings.overlaps = false),
+    },
+    Ablation {
+        part: "merging",
+        without: "each stretch of consecutive tokens is a call of its own",
+        change: Change::Workings(|workings| workings.merges = false),
+    },
+    Ablation {
+        part: "graphs",
+        without: "calls of 32 tokens",
+        change: Change::Workings(|workings| workings.call_tokens = Some(32)),
     },
     Ablation {
         part: "packing",
@@ -154,19 +175,22 @@ impl Ablation {
 
     /// The method, on a worker loaded with [`Ablation::load_options`].
     pub fn method(&self) -> Method {
-        Method {
+        let mut method = Method {
             name: self.name(),
-            reuse: match self.change {
-                Change::Reuse(reuse) => reuse(),
-                Change::Load(_) => Reuse::default(),
-            },
+            ..Method::reprise()
+        };
+        match self.change {
+            Change::Reuse(reuse) => method.reuse = reuse(),
+            Change::Workings(change) => change(&mut method.workings),
+            Change::Load(_) => {}
         }
+        method
     }
 
     /// How the worker is loaded, where it is not as for the methods.
     pub fn load_options(&self, usual: &LoadOptions) -> Option<LoadOptions> {
         match self.change {
-            Change::Reuse(_) => None,
+            Change::Reuse(_) | Change::Workings(_) => None,
             Change::Load(change) => {
                 let mut options = usual.clone();
                 change(&mut options);

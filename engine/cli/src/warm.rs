@@ -1,0 +1,80 @@
+//! `reprise cache warm`: documents read ahead, so that the first question about them is as quick as the second.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use reprise_engine::Reuse;
+use reprise_library::models::Shelf;
+use reprise_library::{Document, PASSAGE_TOKENS, Passage, select, split};
+
+use crate::arguments::{KeepArguments, ModelArguments};
+use crate::ask::{PASSAGES_TOKENS, parts_ahead};
+use crate::failure::{Failure, Outcome};
+use crate::output::{StatusLine, counted, note};
+use crate::session::Session;
+
+/// How often is looked how far it is.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is read ahead while the machine runs on battery or memory is short. Ctrl-C ends it at any time; what
+was read by then is kept.
+
+Example:
+  reprise cache warm report.pdf notes.md")]
+pub struct WarmArguments {
+    /// Documents
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    keep: KeepArguments,
+    #[command(flatten)]
+    model: ModelArguments,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub fn run(arguments: &WarmArguments) -> Outcome {
+    let mut documents = Vec::new();
+    for file in &arguments.files {
+        let document = Document::open(Path::new(file))?;
+        for text in &document.notes {
+            note(&format!("note: {}: {text}", document.name));
+        }
+        documents.push(document);
+    }
+    let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
+    let options = arguments
+        .keep
+        .applied(arguments.model.load_options(false), Reuse::default());
+    let mut session = Session::load("cache warm", &model, &options, arguments.quiet)?;
+    let mut texts = Vec::new();
+    for document in &documents {
+        let count = |text: &str| session.count(text);
+        let passages: Vec<Passage> = split(document, PASSAGE_TOKENS, &count);
+        // A document that a question gets whole is read whole, as it will stand; of others each passage by itself.
+        let selection = select("", &passages, PASSAGES_TOKENS, &count)?;
+        if selection.is_everything() {
+            texts.push(session.lay_out_ahead(&parts_ahead(&passages))?);
+        } else {
+            for passage in passages {
+                texts.push(session.lay_out_ahead(&parts_ahead(&[passage]))?);
+            }
+        }
+    }
+    let (all, unread) = session.read_ahead(texts, |status: &mut StatusLine, done, all| {
+        status.show(&format!("reading ahead: {done} of {}", counted(all, "text")));
+        thread::sleep(LOOK_EVERY);
+    })?;
+    if unread > 0 {
+        return Err(Failure::Interrupted);
+    }
+    if !arguments.quiet {
+        note(&format!("[{} read ahead]", counted(all, "text")));
+    }
+    Ok(())
+}
