@@ -152,6 +152,8 @@ fn a_killed_writer_leaves_whole_chunks_only() {
         lines.map_while(Result::ok).for_each(|line| {
             hear(line);
         });
+        // An erasure that was cut short may have come about or not.
+        going.clear();
 
         let (store, _) = ChunkStore::open(folder.path(), StoreOptions::default()).unwrap();
         let all = store.list(None, ListOrder::Size).unwrap();
