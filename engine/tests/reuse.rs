@@ -318,7 +318,10 @@ fn texts_read_ahead_are_known_and_make_way_for_who_asks() {
     let again = ahead(&worker, &[0, 1]);
     worker.read_ahead([again]);
     rest(&mut worker);
-    assert_eq!((worker.snapshot().totals.requests, worker.texts_ahead()), (before, 0));
+    assert_eq!(
+        (worker.snapshot().totals.requests, worker.texts_ahead()),
+        (before, 0)
+    );
     // Where nothing is kept there is nothing to read ahead for.
     let again = ahead(&worker, &[1]);
     worker.set_reuse(Reuse::Nothing);

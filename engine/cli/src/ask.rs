@@ -41,6 +41,19 @@ pub fn run(arguments: &AskArguments) -> Outcome {
     }
 }
 
+/// Reads documents; what is odd about one is said.
+pub fn open(files: &[impl AsRef<Path>]) -> Outcome<Vec<Document>> {
+    let mut documents = Vec::new();
+    for file in files {
+        let document = Document::open(file.as_ref())?;
+        for text in &document.notes {
+            note(&format!("note: {}: {text}", document.name));
+        }
+        documents.push(document);
+    }
+    Ok(documents)
+}
+
 /// A question ready to be asked.
 pub struct Prepared {
     pub session: Session,
@@ -63,14 +76,7 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
         )));
     }
     let quiet = arguments.answer.quiet;
-    let mut documents: Vec<Document> = Vec::new();
-    for file in files {
-        let document = Document::open(Path::new(file))?;
-        for text in &document.notes {
-            note(&format!("note: {}: {text}", document.name));
-        }
-        documents.push(document);
-    }
+    let documents = open(files)?;
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let load_options = arguments
         .keep

@@ -1,16 +1,16 @@
 //! `reprise cache warm`: documents read ahead, so that the first question about them is as quick as the second.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
 use clap::Args;
 use reprise_engine::Reuse;
 use reprise_library::models::Shelf;
-use reprise_library::{Document, PASSAGE_TOKENS, Passage, select, split};
+use reprise_library::{PASSAGE_TOKENS, Passage, select, split};
 
 use crate::arguments::{KeepArguments, ModelArguments};
-use crate::ask::{PASSAGES_TOKENS, parts_ahead};
+use crate::ask::{self, PASSAGES_TOKENS, parts_ahead};
 use crate::failure::{Failure, Outcome};
 use crate::output::{StatusLine, counted, note};
 use crate::session::Session;
@@ -39,14 +39,7 @@ pub struct WarmArguments {
 }
 
 pub fn run(arguments: &WarmArguments) -> Outcome {
-    let mut documents = Vec::new();
-    for file in &arguments.files {
-        let document = Document::open(Path::new(file))?;
-        for text in &document.notes {
-            note(&format!("note: {}: {text}", document.name));
-        }
-        documents.push(document);
-    }
+    let documents = ask::open(&arguments.files)?;
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let options = arguments
         .keep

@@ -15,18 +15,23 @@ use std::process::{Child, Command, Stdio};
 const FOLDER: &str = "REPRISE_TEST_STORE";
 const SPACE: Namespace = Namespace([3; 32]);
 
-fn put(store: &ChunkStore, token: u32, kv: &[u8]) -> Result<ChunkId, StoreError> {
-    let owner = Owner::new("chat", format!("{}", token % 3))?;
-    let tokens = [token; 40];
-    let chunk = NewChunk {
+/// A chunk of these tokens that begins a prompt.
+fn chunk<'a>(tokens: &'a [u32], owner: &'a Owner) -> NewChunk<'a> {
+    NewChunk {
         namespace: SPACE,
         parent: ChainHash::START,
         base: 0,
-        tokens: &tokens,
-        owner: &owner,
+        tokens,
+        owner,
         ratio: 1.0,
         embedding: None,
-    };
+    }
+}
+
+fn put(store: &ChunkStore, token: u32, kv: &[u8]) -> Result<ChunkId, StoreError> {
+    let owner = Owner::new("chat", format!("{}", token % 3))?;
+    let tokens = [token; 40];
+    let chunk = chunk(&tokens, &owner);
     let shards = vec![Shard {
         name: "all",
         bytes: kv.len() as u64,
@@ -71,16 +76,7 @@ fn writes_until_killed() {
         let mut batch = store.batch();
         for number in begin..begin + 4 {
             let (tokens, kv) = contents(number);
-            let chunk = NewChunk {
-                namespace: SPACE,
-                parent: ChainHash::START,
-                base: 0,
-                tokens: &tokens,
-                owner: &owner,
-                ratio: 1.0,
-                embedding: None,
-            };
-            let id = store.announce(&chunk).unwrap().id();
+            let id = store.announce(&chunk(&tokens, &owner)).unwrap().id();
             let half = kv.len() / 2;
             let shards = vec![Shard::whole("one", &kv[..half]), Shard::whole("two", &kv[half..])];
             assert!(batch.add(id, shards).unwrap());
@@ -213,16 +209,7 @@ fn writes_more_than_it_may() {
     let someone = Owner::new("chat", "batch").unwrap();
     let mut batch = store.batch();
     for (token, bytes) in [(3, 200_000), (4, 3 << 20), (5, 200_000)] {
-        let chunk = NewChunk {
-            namespace: SPACE,
-            parent: ChainHash::START,
-            base: 0,
-            tokens: &[token; 40],
-            owner: &someone,
-            ratio: 1.0,
-            embedding: None,
-        };
-        let id = store.announce(&chunk).unwrap().id();
+        let id = store.announce(&chunk(&[token; 40], &someone)).unwrap().id();
         let kv = vec![token as u8; bytes];
         assert_eq!(batch.add(id, vec![Shard::whole("all", &kv)]).is_ok(), token != 4);
     }
