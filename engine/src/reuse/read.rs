@@ -46,7 +46,7 @@ pub struct Recompute {
 }
 
 impl Default for Recompute {
-    /// The best of the curves in tests/benchmarks.md: the least distance to reading everything at half the time of
+    /// The best of the curves in docs/reuse.md: the least distance to reading everything at half the time of
     /// reading what does not begin alike.
     fn default() -> Recompute {
         Recompute {

@@ -624,6 +624,11 @@ impl Worker {
             Some(most) => most.min(self.mixed_tokens),
             None => self.most_call_tokens(),
         };
+        // The last call may be a little longer: a short one more would take its fixed time anew.
+        let wanted = match most_tokens {
+            None if left <= wanted + wanted / 4 => left,
+            _ => wanted,
+        };
         let count = left.min(wanted).min(capacity);
         let is_last = count == left;
         let begin = Instant::now();
