@@ -257,7 +257,11 @@ mod tests {
         let anywhere: Ablation = "anywhere".parse().unwrap();
         assert!(anywhere.load_options(&usual).is_none());
         assert_eq!(anywhere.method().reuse, Reuse::Prefix);
+        let overlap = "overlap".parse::<Ablation>().unwrap();
+        assert!(overlap.load_options(&usual).is_none());
+        let workings = overlap.method().workings;
+        assert!(!workings.overlaps && workings.merges && workings.call_tokens.is_none());
         let fault = "everything".parse::<Ablation>().unwrap_err();
-        assert!(fault.contains("memory, packing"), "{fault}");
+        assert!(fault.contains("memory, overlap"), "{fault}");
     }
 }
