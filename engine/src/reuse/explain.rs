@@ -1,6 +1,5 @@
 //! How a prompt's tokens would be obtained, told before it is read.
 
-use super::costs::CallCosts;
 use super::keeper::Found;
 use super::read::Reading;
 use reprise_kv::store::ChunkId;
@@ -70,19 +69,19 @@ pub struct Explanation {
     pub moved_tokens: usize,
     /// Those of them that are computed again.
     pub recomputed_tokens: usize,
-    /// The calls, in order.
+    /// The calls, in order: those to come before it is read, and those that were made once it is.
     pub calls: Vec<PlannedCall>,
 }
 
 impl Explanation {
-    /// For a prompt of which the pool has `pool_tokens` at the beginning.
+    /// For a prompt of which the pool has `pool_tokens` at the beginning; `reading` is how it is read where some of it is
+    /// moved.
     pub(crate) fn new(
         prompt_tokens: usize,
         pool_tokens: usize,
         found: &Found,
-        reading: &Reading,
-        most_rows: usize,
-        costs: &CallCosts,
+        reading: Option<&Reading>,
+        calls: Vec<PlannedCall>,
     ) -> Explanation {
         let mut spans = Vec::new();
         let mut add = |tokens: Range<usize>, origin: Origin| {
@@ -98,11 +97,10 @@ impl Explanation {
             end = end.max(tokens.end);
         }
         let prefix_tokens = end;
-        let is_moved = reading.reused() > 0;
         for part in found
             .pieces
             .iter()
-            .filter(|part| is_moved && part.at >= prefix_tokens)
+            .filter(|part| reading.is_some() && part.at >= prefix_tokens)
         {
             add(end..part.at, Origin::New);
             let (chunk, of) = (part.chunk, part.of.clone());
@@ -113,9 +111,9 @@ impl Explanation {
         Explanation {
             spans,
             prefix_tokens,
-            moved_tokens: reading.reused(),
-            recomputed_tokens: reading.recomputed(),
-            calls: reading.calls(most_rows, costs),
+            moved_tokens: reading.map_or(0, Reading::reused),
+            recomputed_tokens: reading.map_or(0, Reading::recomputed),
+            calls,
         }
     }
 }

@@ -89,6 +89,8 @@ pub struct Reading {
     /// The calls that are planned for what is to be computed, of at most so many tokens each.
     planned: VecDeque<Call>,
     planned_most: usize,
+    /// The calls that were made.
+    made: Vec<PlannedCall>,
     /// Whether tokens that do not follow one another share a call.
     merges: bool,
 }
@@ -126,6 +128,7 @@ impl Reading {
             computed: 0,
             planned: VecDeque::new(),
             planned_most: 0,
+            made: Vec::new(),
             merges: true,
         };
         let reused = reading.reused();
@@ -191,7 +194,6 @@ impl Reading {
         };
         let left = self.todo.len() - self.done;
         match self.stage {
-            Stage::Compute if self.pieces.is_empty() => all_of(Purpose::Read, left).collect(),
             Stage::Compute => all_of(Purpose::Recompute, left).collect(),
             Stage::Probe => {
                 let asking = self.prompt.len() - self.asked();
@@ -209,16 +211,21 @@ impl Reading {
             }
             Stage::Deviation { from } => {
                 let planned = schedule(&self.kinds(from), most, costs, Some(self.recompute.ratio));
-                let purpose = |planned: &Call| match planned.kind {
-                    CallKind::Prefill => Purpose::Read,
-                    CallKind::Recompute => Purpose::Recompute,
-                };
                 planned
                     .iter()
-                    .map(|planned| call(purpose(planned), planned.rows))
+                    .map(|planned| call(purpose_of(planned.kind), planned.rows))
                     .collect()
             }
         }
+    }
+
+    /// The calls that were made since this was asked last.
+    pub fn take_made(&mut self) -> Vec<PlannedCall> {
+        std::mem::take(&mut self.made)
+    }
+
+    fn note(&mut self, purpose: Purpose, rows: usize) {
+        self.made.push(PlannedCall { purpose, rows });
     }
 
     /// What is known of the tokens from one on.
@@ -325,6 +332,13 @@ impl Reading {
                         .to_vec();
                 }
                 let is_last = self.run(backend, kv, slot, &places)?;
+                self.note(
+                    match self.stage {
+                        Stage::Probe => Purpose::FillIn,
+                        _ => Purpose::Recompute,
+                    },
+                    places.len(),
+                );
                 self.done += places.len();
                 Ok(is_last)
             }
@@ -366,6 +380,7 @@ impl Reading {
         let places: Vec<usize> = missing.iter().copied().chain(asked..end).collect();
         let tokens: Vec<TokenId> = places.iter().map(|&place| self.prompt[place]).collect();
         let received = backend.probe(&Stretch::at(slot, &places, &tokens), end - asked, kv)?;
+        self.note(Purpose::Probe, places.len());
         let mut chosen: Vec<usize> = self
             .pieces
             .iter()
@@ -403,7 +418,9 @@ impl Reading {
         self.stage = Stage::Deviation { from: range.end };
         if call.kind == CallKind::Prefill {
             let places: Vec<usize> = range.collect();
-            return self.run(backend, kv, slot, &places);
+            let is_last = self.run(backend, kv, slot, &places)?;
+            self.note(purpose_of(call.kind), places.len());
+            return Ok(is_last);
         }
         let mut forced: Vec<usize> = self
             .new_tokens(range.clone())
@@ -422,8 +439,17 @@ impl Reading {
         let outputs = if is_last { Outputs::Last } else { Outputs::None };
         let stretch = Stretch::new(slot, range.start, &self.prompt[range.clone()]);
         let chosen = backend.recompute(&stretch, &selection, outputs, kv)?;
+        self.note(purpose_of(call.kind), chosen.len());
         self.computed += chosen.len();
         Ok(is_last)
+    }
+}
+
+/// What a call over consecutive tokens is for.
+fn purpose_of(kind: CallKind) -> Purpose {
+    match kind {
+        CallKind::Prefill => Purpose::Read,
+        CallKind::Recompute => Purpose::Recompute,
     }
 }
 

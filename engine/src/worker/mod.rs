@@ -25,6 +25,7 @@ use crate::lanes::scheduler::{RequestId, Scheduler, Turn};
 use crate::load::{Loaded, Work};
 use crate::residency::Leases;
 use crate::reuse::costs::CallCosts;
+use crate::reuse::explain::{PlannedCall, Purpose};
 use crate::reuse::keeper::{Keeper, KeptModel};
 use crate::sampling::Sampler;
 use kept::Kept;
@@ -622,12 +623,7 @@ impl Worker {
         let left = lane.request.prompt.len() - done;
         let wanted = match most_tokens {
             Some(most) => most.min(self.mixed_tokens),
-            None => self.most_call_tokens(),
-        };
-        // The last call may be a little longer: a short one more would take its fixed time anew.
-        let wanted = match most_tokens {
-            None if left <= wanted + wanted / 4 => left,
-            _ => wanted,
+            None => self.call_rows(left),
         };
         let count = left.min(wanted).min(capacity);
         let is_last = count == left;
@@ -649,6 +645,10 @@ impl Worker {
         let Some(lane) = self.lanes[slot].as_mut() else {
             return;
         };
+        if let Some(explanation) = &mut lane.explanation {
+            let purpose = Purpose::Read;
+            explanation.calls.push(PlannedCall { purpose, rows: count });
+        }
         let before = lane.tokens.len();
         lane.tokens
             .extend_from_slice(&lane.request.prompt[before..done + count]);
@@ -662,6 +662,17 @@ impl Worker {
     fn most_call_tokens(&self) -> usize {
         let most = self.workings.call_tokens.unwrap_or(usize::MAX);
         self.call_tokens.min(most).max(1)
+    }
+
+    /// Tokens of the next prefill call that runs alone, when so many one after the other are left to read. The last call
+    /// may be a little longer than others: a short one more would take its fixed time anew.
+    fn call_rows(&self, left: usize) -> usize {
+        let most = self.most_call_tokens();
+        let most = match left <= most + most / 4 {
+            true => left,
+            false => most,
+        };
+        most.min(self.backend.capacity(GraphKind::Prefill))
     }
 
     /// Tells how far a prompt has come after a call, and draws the first token when all of it is there.

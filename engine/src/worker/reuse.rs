@@ -5,12 +5,13 @@ use super::{Component, Worker};
 use crate::api::{EngineError, Request, Reuse, SegmentKind, TokenId, Workings};
 use crate::backend::BackendError;
 use crate::reuse::cut::{Segment, cut};
-use crate::reuse::explain::Explanation;
+use crate::reuse::explain::{Explanation, PlannedCall, Purpose};
 use crate::reuse::keeper::{Fetch, Found, Leaving, Use, Wanted};
-use crate::reuse::read::{Reading, Recompute};
+use crate::reuse::read::Reading;
 use reprise_kv::pool::Sequence;
 use reprise_kv::store::{ChunkId, Erased, Owner};
 use reprise_kv::{Arrivals, KvLanes};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Where the question begins; the end of the prompt where there is none.
@@ -39,6 +40,22 @@ fn wanted<'a>(
         question: question_of(segments, prompt.len()),
         anywhere: matches!(reuse, Reuse::Anywhere(_)),
     })
+}
+
+/// How a prompt is read for whose `pieces` chunks from elsewhere are there; none when nothing is to be moved.
+fn reading_of(
+    reuse: Reuse,
+    prompt: &[TokenId],
+    segments: &[Segment],
+    prefix: usize,
+    pieces: Vec<Range<usize>>,
+) -> Option<Reading> {
+    let Reuse::Anywhere(recompute) = reuse else {
+        return None;
+    };
+    let question = question_of(segments, prompt.len());
+    let reading = Reading::new(prompt.to_vec(), prefix, pieces, question, recompute);
+    (reading.reused() > 0).then_some(reading)
 }
 
 /// Whether segments are those of a prompt of so many tokens; none are.
@@ -127,30 +144,47 @@ impl Worker {
             return Err(EngineError::EmptyPrompt);
         }
         check_segments(segments, prompt.len())?;
-        let recompute = match self.reuse {
-            Reuse::Anywhere(recompute) => recompute,
-            Reuse::Nothing | Reuse::Prefix => Recompute::default(),
-        };
         let known = match self.reuse {
             Reuse::Nothing => 0,
             _ => self.shared_with(prompt).min(prompt.len() - 1),
         };
-        let question = question_of(segments, prompt.len());
         let wanted = wanted(self.reuse, prompt, segments, known);
         let found = self.keeper.as_ref().zip(wanted);
         let found = found.map_or_else(Found::default, |(keeper, wanted)| keeper.find(&wanted));
         let prefix = known.max(found.prefix_tokens());
         let pieces = found.pieces.iter().filter(|part| part.at >= prefix);
-        let ranges = pieces.map(Use::tokens).collect();
-        let reading = Reading::new(prompt.to_vec(), prefix, ranges, question, recompute);
+        let reading = reading_of(
+            self.reuse,
+            prompt,
+            segments,
+            prefix,
+            pieces.map(Use::tokens).collect(),
+        );
+        let calls = match &reading {
+            Some(reading) => reading.calls(self.most_call_tokens(), &self.costs),
+            None => self.calls_of(prompt.len() - prefix),
+        };
         Ok(Explanation::new(
             prompt.len(),
             known,
             &found,
-            &reading,
-            self.most_call_tokens(),
-            &self.costs,
+            reading.as_ref(),
+            calls,
         ))
+    }
+
+    /// The calls that read so many tokens one after the other.
+    fn calls_of(&self, mut tokens: usize) -> Vec<PlannedCall> {
+        let mut calls = Vec::new();
+        while tokens > 0 {
+            let rows = self.call_rows(tokens);
+            calls.push(PlannedCall {
+                purpose: Purpose::Read,
+                rows,
+            });
+            tokens -= rows;
+        }
+        calls
     }
 
     /// Sends for what is stored of a lane's prompt: chunks of its beginning, and pieces from elsewhere. They arrive while
@@ -158,22 +192,12 @@ impl Worker {
     pub(super) fn bring(&mut self, slot: usize) {
         let known = self.sequences[slot].len();
         let brought = self.send_for(slot, known).unwrap_or_default();
-        let most_rows = self.most_call_tokens();
         let Some(lane) = self.lanes[slot].as_mut() else {
             return;
         };
-        let prompt_tokens = lane.request.prompt.len();
-        let plain;
-        let reading = match &lane.reading {
-            Some(reading) => reading,
-            None => {
-                let prefix = known.max(brought.prefix_tokens());
-                let (prompt, recompute) = (lane.request.prompt.clone(), Recompute::default());
-                plain = Reading::new(prompt, prefix, Vec::new(), prompt_tokens, recompute);
-                &plain
-            }
-        };
-        let explanation = Explanation::new(prompt_tokens, known, &brought, reading, most_rows, &self.costs);
+        let (prompt_tokens, reading) = (lane.request.prompt.len(), lane.reading.as_ref());
+        // The calls are added as they are made.
+        let explanation = Explanation::new(prompt_tokens, known, &brought, reading, Vec::new());
         lane.explanation = Some(explanation);
         if !self.workings.overlaps {
             self.wait_for_chunks(slot);
@@ -186,7 +210,7 @@ impl Worker {
         let sequence = &mut self.sequences[slot];
         let Request { prompt, options, .. } = &lane.request;
         let wanted = wanted(self.reuse, prompt, &options.segments, known)?;
-        let (question, begin) = (wanted.question, Instant::now());
+        let begin = Instant::now();
         let mut found = keeper.find(&wanted);
         lane.steps.matching.taken += begin.elapsed();
         found.leave_out(&lane.lost);
@@ -204,19 +228,17 @@ impl Worker {
         let pieces = found.pieces.into_iter().filter(|part| part.at >= prefix);
         let pieces: Vec<Use> = pieces.collect();
         lane.reading = None;
-        if let Reuse::Anywhere(recompute) = self.reuse
-            && !pieces.is_empty()
+        if !pieces.is_empty()
             && sequence
                 .prepare(prompt.len(), Some(&mut lane.reservation))
                 .is_ok()
         {
             let ranges = pieces.iter().map(Use::tokens).collect();
-            let mut reading = Reading::new(prompt.clone(), prefix, ranges, question, recompute);
+            lane.reading = reading_of(self.reuse, prompt, &options.segments, prefix, ranges);
+        }
+        if let Some(reading) = &mut lane.reading {
             reading.set_merging(self.workings.merges);
-            if reading.reused() > 0 {
-                sent.pieces = pieces;
-                lane.reading = Some(reading);
-            }
+            sent.pieces = pieces;
         }
         let (moved, recomputed) = match &lane.reading {
             Some(reading) => (reading.reused(), reading.recomputed()),
@@ -297,6 +319,9 @@ impl Worker {
         let (before, begin) = (reading.progress().0, Instant::now());
         let is_done = reading.step(&mut *self.backend, &mut kv, slot, most_tokens, &self.costs);
         let computed = reading.progress().0 - before;
+        if let Some(explanation) = &mut lane.explanation {
+            explanation.calls.extend(reading.take_made());
+        }
         lane.computed(begin, &mut self.sequences[slot]);
         let is_done = is_done?;
         if computed > 0 {

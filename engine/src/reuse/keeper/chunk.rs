@@ -66,7 +66,7 @@ impl Shared {
 
     /// Packs positions of what a request left.
     pub(super) fn pack(&self, leaving: &Leaving, range: Range<usize>) -> ChunkBytes {
-        let shards = self.model.shards().into_iter();
+        let shards = self.shards.iter().cloned();
         ChunkBytes {
             tokens: range.len(),
             base: range.start,
@@ -91,7 +91,7 @@ impl Shared {
     /// A chunk as it was stored, from disk.
     pub(super) fn read(&self, id: ChunkId) -> Result<Arc<ChunkBytes>, StoreError> {
         let mut reading = self.open_stored(id)?;
-        while reading.shards.len() < self.model.shards().len() {
+        while reading.shards.len() < self.shards.len() {
             self.read_shard(&mut reading)?;
         }
         Ok(self.whole(reading))
@@ -102,9 +102,9 @@ impl Shared {
         let record = reader.record();
         let (tokens, base) = (record.tokens.len(), record.base as usize);
         let expected = self
-            .model
-            .shards()
-            .into_iter()
+            .shards
+            .iter()
+            .cloned()
             .map(|layers| self.shard_bytes(tokens, layers));
         if !expected.eq(record.shards.iter().map(|shard| shard.bytes as usize)) {
             return Err(StoreError::Invalid(format!(
@@ -201,7 +201,7 @@ impl Shared {
         }
         let mut turned = bytes.to_vec();
         let (layouts, mut rest) = (&self.model.layouts, turned.as_mut_slice());
-        for layer in self.model.shards()[shard].clone() {
+        for layer in self.shards[shard].clone() {
             let (own, behind) = rest.split_at_mut(loading.tokens * layouts[layer].token_bytes());
             let turn = self.model.ropes[layer].turn(loading.delta);
             layouts[layer].turn_packed(self.isa, &turn, loading.tokens, own);

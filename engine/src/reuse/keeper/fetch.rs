@@ -72,7 +72,7 @@ impl Keeper {
             sequence,
             parts,
             from: Mutex::new(from),
-            shards: self.shared.model.shards(),
+            shards: self.shared.shards.clone(),
             arrived: 0,
             bytes: Vec::new(),
             placed: 0,
@@ -196,7 +196,7 @@ impl Shared {
     /// Who waits may have left: then there is nobody to tell, and the rest is not loaded.
     fn serve_fetch(&self, job: &FetchJob) {
         let mut all: Vec<Option<Loading>> = job.parts.iter().map(|_| None).collect();
-        for shard in 0..self.model.shards().len() {
+        for shard in 0..self.shards.len() {
             for (part, loading) in job.parts.iter().zip(&mut all) {
                 let begin = Instant::now();
                 let bytes = (|| {

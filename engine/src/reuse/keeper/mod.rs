@@ -29,6 +29,7 @@ use reprise_kernels::isa::Isa;
 use reprise_kv::store::{ChunkId, ChunkStore, Erased, Namespace, Owner, StoreError};
 use reprise_kv::{KvProfile, LayerLayout};
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -51,6 +52,8 @@ struct Shared {
     store: ChunkStore,
     namespace: Namespace,
     model: KeptModel,
+    /// The layers of each shard.
+    shards: Vec<Range<usize>>,
     isa: Isa,
     memory: Mutex<Memory>,
     plan: Mutex<Plan>,
@@ -80,6 +83,7 @@ impl Keeper {
     pub fn start(store: ChunkStore, model: KeptModel, memory_bytes: usize) -> std::io::Result<Keeper> {
         let shared = Arc::new(Shared {
             namespace: model.namespace(),
+            shards: model.shards(),
             store,
             model,
             isa: Isa::best(),

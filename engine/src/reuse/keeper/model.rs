@@ -47,13 +47,10 @@ impl KeptModel {
         Namespace(hash.finalize().into())
     }
 
-    pub(super) fn layers_a_shard(&self) -> usize {
-        self.layouts.len().div_ceil(SHARDS).max(1)
-    }
-
     /// The layers of each shard.
     pub(super) fn shards(&self) -> Vec<Range<usize>> {
-        let (layers, each) = (self.layouts.len(), self.layers_a_shard());
+        let layers = self.layouts.len();
+        let each = layers.div_ceil(SHARDS).max(1);
         (0..layers)
             .step_by(each)
             .map(|first| first..layers.min(first + each))

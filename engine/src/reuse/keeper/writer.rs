@@ -155,27 +155,22 @@ impl Shared {
         let known = self
             .store
             .longest_prefix(self.namespace, ChainHash::START, &leaving.tokens);
-        let (mut parent, mut end) = (ChainHash::START, 0);
-        for chunk in known.chunks.iter().take_while(|chunk| chunk.is_whole) {
-            (parent, end) = (chunk.chain, end + chunk.tokens);
-        }
-        let mut job = Job::default();
         // What is known already becomes the request's owners' as well: it stays when those go who had it first.
-        let mut start = 0;
+        let (mut stretches, mut end) = (Vec::new(), 0);
         for chunk in known.chunks.iter().take_while(|chunk| chunk.is_whole) {
-            let cut = leaving.cuts.iter().find(|cut| cut.tokens.contains(&start));
-            if let Some(owner) = cut.and_then(|cut| cut.owner.clone()) {
-                self.share(chunk.chunk, owner, &mut job);
-            }
-            start += chunk.tokens;
+            let cut = leaving.cuts.iter().find(|cut| cut.tokens.contains(&end));
+            stretches.push((end..end + chunk.tokens, cut.and_then(|cut| cut.owner.as_ref())));
+            end += chunk.tokens;
         }
-        for cut in &leaving.cuts {
+        let rest = leaving.cuts.iter().map(|cut| {
             let range = cut.tokens.start.max(end)..cut.tokens.end.min(leaving.sequence.len());
-            if range.is_empty() {
-                continue;
-            }
+            (range, cut.owner.as_ref())
+        });
+        stretches.extend(rest.filter(|(range, _)| !range.is_empty()));
+        let (mut job, mut parent) = (Job::default(), ChainHash::START);
+        for (range, owner) in stretches {
             let tokens = &leaving.tokens[range.clone()];
-            if let Some(owner) = &cut.owner {
+            if let Some(owner) = owner {
                 let is_exact = range.end <= leaving.exact_tokens;
                 let announced = self.store.announce(&NewChunk {
                     namespace: self.namespace,
@@ -188,16 +183,15 @@ impl Shared {
                 })?;
                 match announced {
                     Announced::New(chunk) => {
-                        lock(&self.memory).put_dirty(chunk, &leaving, range.clone(), is_exact);
+                        lock(&self.memory).put_dirty(chunk, &leaving, range, is_exact);
                         job.chunks.push(chunk);
                     }
-                    Announced::Pending(chunk) | Announced::Stored(chunk) => {
-                        self.share(chunk, owner.clone(), &mut job)
-                    }
+                    Announced::Pending(_) => {}
+                    Announced::Stored(chunk) => self.share(chunk, owner.clone(), &mut job),
                 }
             }
             // What belongs to nobody is not stored; what follows has it for context nonetheless.
-            (parent, end) = (parent.then(tokens), range.end);
+            parent = parent.then(tokens);
         }
         Ok(job)
     }
