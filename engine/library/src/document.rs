@@ -1,18 +1,32 @@
-//! A document: the text of a file as blocks (paragraphs, list runs, code fences, headings) that know where they stand.
+//! A document: the text of a file, and the blocks in it (paragraphs, rows, code, headings) that know where they stand.
+//!
+//! A document's text is fixed once it is read: blocks and passages are byte ranges of it, so that whatever is found later can be
+//! shown in its place.
 
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
+
+use reprise_engine::CancelToken;
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "bindings")]
+use ts_rs::TS;
 
 use crate::error::{Fault, LibraryError};
 use crate::extract;
+use crate::place::Place;
 
 /// Larger files are refused: a person would wait for minutes and no window holds them.
 const LIMIT_BYTES: u64 = 256 << 20;
 
 /// The kinds of file that are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "bindings", derive(TS))]
+#[non_exhaustive]
 pub enum Format {
     /// Portable Document Format.
     Pdf,
@@ -22,92 +36,130 @@ pub enum Format {
     Html,
     /// Plain text.
     Text,
+    /// Source code and configuration files, kept as they are.
+    Code,
+    /// A table of values separated by commas, semicolons or tabs.
+    Csv,
+    /// A text document: Word (docx) or OpenDocument (odt).
+    Word,
+    /// A presentation: PowerPoint (pptx) or OpenDocument (odp).
+    Slides,
+    /// A workbook: Excel (xlsx, xlsb, xls) or OpenDocument (ods).
+    Sheets,
+    /// An e-book (EPUB).
+    Epub,
+    /// A mail (eml).
+    Mail,
+    /// A picture, whose text is recognised.
+    Picture,
 }
 
-/// Where a stretch of text stands in its document; both ends are counted from 1 and included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// Pages of a PDF.
-    Pages {
-        /// First page.
-        first: usize,
-        /// Last page.
-        last: usize,
-    },
-    /// Lines of a text file.
-    Lines {
-        /// First line.
-        first: usize,
-        /// Last line.
-        last: usize,
-    },
-    /// Paragraphs of a web page, which has neither pages nor lines a person sees.
-    Paragraphs {
-        /// First paragraph.
-        first: usize,
-        /// Last paragraph.
-        last: usize,
-    },
-}
-
-impl Place {
-    /// The place from the start of this one to the end of a later one of the same kind.
-    pub(crate) fn through(self, later: Place) -> Place {
-        match (self, later) {
-            (Place::Pages { first, .. }, Place::Pages { last, .. }) => Place::Pages { first, last },
-            (Place::Lines { first, .. }, Place::Lines { last, .. }) => Place::Lines { first, last },
-            (Place::Paragraphs { first, .. }, Place::Paragraphs { last, .. }) => {
-                Place::Paragraphs { first, last }
-            }
-            _ => self,
-        }
-    }
-}
-
-impl fmt::Display for Place {
+impl fmt::Display for Format {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (one, first, last) = match *self {
-            Place::Pages { first, last } => ("page", first, last),
-            Place::Lines { first, last } => ("line", first, last),
-            Place::Paragraphs { first, last } => ("paragraph", first, last),
-        };
-        if first == last {
-            write!(out, "{one} {first}")
-        } else {
-            write!(out, "{one}s {first}-{last}")
-        }
+        out.write_str(match self {
+            Format::Pdf => "PDF",
+            Format::Markdown => "Markdown",
+            Format::Html => "HTML",
+            Format::Text => "text",
+            Format::Code => "code",
+            Format::Csv => "CSV",
+            Format::Word => "text document",
+            Format::Slides => "slides",
+            Format::Sheets => "workbook",
+            Format::Epub => "e-book",
+            Format::Mail => "mail",
+            Format::Picture => "picture",
+        })
     }
 }
 
 /// A paragraph or another piece of text that belongs together.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// The text, without blank lines around it.
-    pub text: String,
+    /// Its bytes in [`Document::text`], without blank lines around it.
+    pub range: Range<usize>,
     /// Where it stands.
     pub place: Place,
-    /// The heading it stands under.
-    pub heading: Option<String>,
-    /// Whether it is that heading itself.
+    /// The headings it stands under, the outermost first; of a row the last one is the table's first row. A heading
+    /// stands under itself.
+    pub headings: Vec<String>,
+    /// Whether it is a heading.
     pub is_heading: bool,
+    /// Whether it was recognised in a picture, and may have wrong letters.
+    pub is_ocr: bool,
+}
+
+/// How to read a file.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// Opens encrypted files.
+    pub password: Option<String>,
+    /// Gives up when someone asks.
+    pub cancel: CancelToken,
+}
+
+impl ReadOptions {
+    /// The same with a password.
+    #[must_use]
+    pub fn with_password(mut self, password: impl Into<String>) -> ReadOptions {
+        self.password = Some(password.into());
+        self
+    }
+
+    /// The same with a token that stops the reading.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: CancelToken) -> ReadOptions {
+        self.cancel = cancel;
+        self
+    }
+
+    /// [`Fault::Cancelled`] when someone asked to stop.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.cancel.is_cancelled() {
+            Err(Fault::Cancelled)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl fmt::Debug for ReadOptions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The password does not belong in a log.
+        out.debug_struct("ReadOptions")
+            .field("has_password", &self.password.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 /// The text of one file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     /// The file's name, without its folder.
     pub name: String,
     /// What kind of file it was.
     pub format: Format,
-    /// Its text in reading order; never empty.
-    pub blocks: Vec<Block>,
     /// What a person should know about how it was read, one sentence each.
     pub notes: Vec<String>,
+    pub(crate) text: String,
+    pub(crate) blocks: Vec<Block>,
 }
 
 impl Document {
     /// Reads a file. What kind it is, its content decides; its extension only where the content leaves it open.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or there is no text to be had from it.
     pub fn open(path: &Path) -> Result<Document, LibraryError> {
+        Document::open_with(path, &ReadOptions::default())
+    }
+
+    /// Reads a file that may need a password or take long.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or there is no text to be had from it.
+    pub fn open_with(path: &Path, options: &ReadOptions) -> Result<Document, LibraryError> {
         let read = |source| LibraryError::Read {
             path: path.to_path_buf(),
             source,
@@ -135,14 +187,50 @@ impl Document {
             };
             return Err(LibraryError::Document { name, fault });
         }
-        Document::from_bytes(&name, &bytes)
+        Document::from_bytes_with(&name, &bytes, options)
     }
 
     /// Reads a document that is in memory already; the name's extension helps to tell its kind.
+    ///
+    /// # Errors
+    /// When there is no text to be had from it.
     pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Document, LibraryError> {
-        extract::extract(name, bytes).map_err(|fault| LibraryError::Document {
+        Document::from_bytes_with(name, bytes, &ReadOptions::default())
+    }
+
+    /// Reads a document that is in memory already and may need a password or take long.
+    ///
+    /// # Errors
+    /// When there is no text to be had from it.
+    pub fn from_bytes_with(
+        name: &str,
+        bytes: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Document, LibraryError> {
+        extract::extract(name, bytes, options).map_err(|fault| LibraryError::Document {
             name: name.to_string(),
             fault,
         })
+    }
+
+    /// The whole text, never empty: what blocks and passages are ranges of. A text file's is the file's own, with its line
+    /// ends made one character each.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The blocks in reading order; never none.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// A block's text.
+    pub fn text_of(&self, block: &Block) -> &str {
+        self.text.get(block.range.clone()).unwrap_or_default()
+    }
+
+    /// Whether any of it was recognised in pictures.
+    pub fn has_ocr(&self) -> bool {
+        self.blocks.iter().any(|block| block.is_ocr)
     }
 }

@@ -34,9 +34,12 @@ pub enum Fault {
     /// Nothing in it.
     #[error("the document is empty; there is nothing to ask about")]
     Empty,
-    /// A PDF locked by a password.
-    #[error("this PDF is encrypted and needs a password; save a copy without one and use that")]
-    Encrypted,
+    /// A file locked by a password.
+    #[error("the file is encrypted and needs a password; give it, or save a copy without one and use that")]
+    PasswordNeeded,
+    /// A file locked by another password.
+    #[error("the file is encrypted, and the password given is not the one that opens it; try again")]
+    WrongPassword,
     /// A PDF of pictures or blank pages.
     #[error(
         "no text can be read on its {pages} page(s): scanned or empty; run text recognition (OCR) on it first"
@@ -66,6 +69,15 @@ pub enum Fault {
     UnknownKind {
         /// What it looks like, with its article.
         kind: String,
+    },
+    /// Somebody asked to stop.
+    #[error("reading was cancelled")]
+    Cancelled,
+    /// More text than is read.
+    #[error("it has more than {limit_mib} MiB of text, which is all that is read of one document; split it")]
+    TooMuchText {
+        /// The limit.
+        limit_mib: u64,
     },
     /// Larger than the limit.
     #[error("the file has {size_mib} MiB, more than the {limit_mib} MiB that are read; split it")]

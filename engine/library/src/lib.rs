@@ -30,14 +30,16 @@ pub mod folders;
 pub mod inspection;
 pub mod models;
 mod passage;
+mod place;
 mod prompt;
 pub mod running;
 mod select;
 mod terms;
 
-pub use document::{Block, Document, Format, Place};
+pub use document::{Block, Document, Format, ReadOptions};
 pub use error::{Fault, LibraryError, system_words};
-pub use passage::{PASSAGE_TOKENS, Passage, split};
+pub use passage::{PASSAGE_CHARACTERS, PASSAGE_TOKENS, Passage, split};
+pub use place::Place;
 pub use prompt::{Prompt, SYSTEM, assemble, part};
 pub use select::{Selection, rank, select};
 

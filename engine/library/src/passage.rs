@@ -1,28 +1,41 @@
-//! Passages: stretches of a document of about [`PASSAGE_TOKENS`], cut between paragraphs, else between sentences, and
-//! only inside a sentence when it is longer than that. A passage is the unit that is searched, chosen and cited.
+//! Passages: stretches of a document of at most [`PASSAGE_CHARACTERS`] and about [`PASSAGE_TOKENS`], cut at headings and between
+//! paragraphs, else between sentences, and only inside a sentence when it is longer than that. A passage is the unit that is
+//! searched, chosen and cited; its text is a range of its document's text, to the byte.
 
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::TokenCounter;
-use crate::document::{Block, Document, Format, Place};
+use crate::document::{Block, Document, Format};
+use crate::place::Place;
 
 /// How long a passage aims to be. With its label it stays within 256 tokens.
 pub const PASSAGE_TOKENS: usize = 232;
+/// No passage is longer than this, whatever its tokens.
+pub const PASSAGE_CHARACTERS: usize = 1024;
 
 /// A new page or section starts a new passage once the running one has this share of its length.
 const EARLY_END: usize = 2;
+/// Longer names of documents are shortened in labels.
+const LABEL_NAME_CHARACTERS: usize = 40;
 
 /// A stretch of a document.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
     /// The document's name.
     pub document: String,
     /// Where it stands there.
     pub place: Place,
-    /// The heading it begins under.
-    pub heading: Option<String>,
-    /// Its text.
+    /// The headings it begins under, the outermost first; of rows the last one is the table's first row.
+    pub headings: Vec<String>,
+    /// Its bytes in [`Document::text`].
+    pub range: Range<usize>,
+    /// Its text: what the document has in that range.
     pub text: String,
+    /// Whether it was recognised in a picture, and may have wrong letters.
+    pub is_ocr: bool,
     /// Tokens of [`Passage::rendered`].
     pub tokens: usize,
 }
@@ -31,166 +44,304 @@ impl Passage {
     /// The passage as it stands in a prompt: a label, then the text. It depends on nothing else, so the same passage is
     /// always the same tokens.
     pub fn rendered(&self) -> String {
-        format!("[{}, {}]\n{}\n\n", self.document, self.place, self.text)
+        let label = format!("[{}, {}]\n", label_name(&self.document), self.place);
+        match self.columns() {
+            Some(columns) => [&label, columns, "\n", &self.text, "\n\n"].concat(),
+            None => [&label, self.text.as_str(), "\n\n"].concat(),
+        }
+    }
+
+    /// What the columns of these rows are called, where the passage does not begin with that itself.
+    fn columns(&self) -> Option<&str> {
+        let columns = self.headings.last()?;
+        let is_told = matches!(self.place, Place::Rows { .. }) && !self.text.starts_with(columns.as_str());
+        is_told.then_some(columns)
     }
 }
 
-/// Cuts a document into passages of about `target_tokens`, in reading order.
+/// A document's name as labels have it: one line, and long ones without their middle.
+fn label_name(name: &str) -> String {
+    let characters: Vec<char> = name
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if characters.len() <= LABEL_NAME_CHARACTERS {
+        return characters.into_iter().collect();
+    }
+    let half = LABEL_NAME_CHARACTERS / 2;
+    let (start, end) = (&characters[..half], &characters[characters.len() - half..]);
+    start.iter().chain(['…'].iter()).chain(end).collect()
+}
+
+/// Cuts a document into passages of about `target_tokens` and at most [`PASSAGE_CHARACTERS`], in reading order.
 pub fn split(document: &Document, target_tokens: usize, count: TokenCounter<'_>) -> Vec<Passage> {
-    let target = target_tokens.max(1);
-    let joint = if document.format == Format::Pdf {
-        "\n"
-    } else {
-        "\n\n"
-    };
     let mut splitter = Splitter {
         document,
-        target,
-        joint,
+        target: target_tokens.max(1),
         count,
         done: Vec::new(),
         heading: None,
         open: None,
-        open_tokens: 0,
     };
-    for block in &document.blocks {
+    for block in document.blocks() {
         splitter.add(block);
     }
     splitter.finish()
 }
 
+/// A stretch in the making.
+#[derive(Debug, Clone)]
+struct Stretch {
+    range: Range<usize>,
+    place: Place,
+    headings: Vec<String>,
+    is_ocr: bool,
+    tokens: usize,
+}
+
 struct Splitter<'a> {
     document: &'a Document,
     target: usize,
-    joint: &'a str,
     count: TokenCounter<'a>,
     done: Vec<Passage>,
-    heading: Option<Block>,
-    open: Option<Block>,
-    open_tokens: usize,
+    /// A heading that waits for what it heads, so that it never ends a passage.
+    heading: Option<Stretch>,
+    open: Option<Stretch>,
 }
 
 impl Splitter<'_> {
-    /// Takes the next block. A heading waits for what it heads, so that it never ends a passage.
     fn add(&mut self, block: &Block) {
-        let mut block = block.clone();
-        let mut new_part = self.document.format == Format::Pdf
-            && self.open.as_ref().is_some_and(|open| open.place != block.place);
+        let mut next = Stretch {
+            range: block.range.clone(),
+            place: block.place.clone(),
+            headings: block.headings.clone(),
+            is_ocr: block.is_ocr,
+            tokens: 0,
+        };
+        let mut new_part = self.begins_part(block);
         if let Some(heading) = self.heading.take() {
-            block.text = [&heading.text, self.joint, &block.text].concat();
-            block.place = heading.place.through(block.place);
-            block.heading = heading.heading;
-            new_part = true;
+            let place = heading.place.through(&next.place);
+            match place.filter(|_| heading.is_ocr == next.is_ocr) {
+                Some(place) => {
+                    next.range.start = heading.range.start;
+                    next.place = place;
+                    next.headings = heading.headings;
+                    new_part = true;
+                }
+                None => self.append(heading),
+            }
         }
-        if block.is_heading {
-            self.heading = Some(block);
-            return;
+        // A heading longer than half a passage is text like any other.
+        if block.is_heading && self.characters_up_to(&next.range, PASSAGE_CHARACTERS / 2) {
+            next.tokens = (self.count)(self.text(&next.range));
+            if next.tokens * 2 <= self.target {
+                self.heading = Some(next);
+                return;
+            }
         }
-        let tokens = (self.count)(&block.text);
-        let enough = self.open_tokens * EARLY_END >= self.target;
-        if self.open_tokens + tokens > self.target || (new_part && enough) {
+        let room = self.room(&next);
+        next.tokens = (self.count)(self.text(&next.range));
+        let enough = self.open.as_ref().is_some_and(|open| {
+            open.tokens * EARLY_END >= room
+                || !self.characters_up_to(&open.range, PASSAGE_CHARACTERS / EARLY_END)
+        });
+        if new_part && enough {
             self.close();
         }
-        if tokens <= self.target {
-            self.append(block, tokens, self.joint);
+        if next.tokens <= room && self.characters_up_to(&next.range, PASSAGE_CHARACTERS) {
+            self.append(next);
             return;
         }
-        for piece in pieces(&block.text, self.target, self.count) {
-            let tokens = (self.count)(&piece);
-            if self.open_tokens + tokens > self.target {
-                self.close();
-            }
-            self.append(
-                Block {
-                    text: piece,
-                    ..block.clone()
+        let (mut lines_before, mut counted_to) = (0, next.range.start);
+        for range in self.pieces(next.range.clone(), room) {
+            let tokens = (self.count)(self.text(&range));
+            lines_before += self.lines(counted_to..range.start);
+            counted_to = range.start;
+            // Lines are counted; other places are those of the whole.
+            let place = match &next.place {
+                Place::Lines { first, .. } => Place::Lines {
+                    first: first + lines_before,
+                    last: first + lines_before + self.lines(range.clone()),
                 },
+                whole => whole.clone(),
+            };
+            self.append(Stretch {
+                range,
+                place,
                 tokens,
-                " ",
-            );
+                ..next.clone()
+            });
         }
     }
 
     fn finish(mut self) -> Vec<Passage> {
         if let Some(heading) = self.heading.take() {
-            self.append(heading, 0, self.joint);
+            self.append(heading);
         }
         self.close();
         self.done
     }
 
-    fn append(&mut self, block: Block, tokens: usize, joint: &str) {
-        match &mut self.open {
-            None => {
-                self.open = Some(block);
-                self.open_tokens = tokens;
+    /// Whether a block begins something of its own: a page, a slide, a chapter, a function.
+    fn begins_part(&self, block: &Block) -> bool {
+        let Some(open) = &self.open else { return false };
+        match &block.place {
+            Place::Pages { .. } | Place::Slides { .. } | Place::Chapters { .. } => open.place != block.place,
+            Place::Lines { .. } => {
+                let continues = |c: char| c.is_whitespace() || matches!(c, '}' | ')' | ']');
+                self.document.format == Format::Code && !self.document.text_of(block).starts_with(continues)
             }
-            Some(open) => {
-                open.text.push_str(joint);
-                open.text.push_str(&block.text);
-                open.place = open.place.through(block.place);
-                self.open_tokens += tokens + 1;
-            }
+            Place::Paragraphs { .. } | Place::Rows { .. } => false,
         }
+    }
+
+    /// Tokens that a passage's text may have: of rows, the names of their columns are told again.
+    fn room(&self, stretch: &Stretch) -> usize {
+        match (&stretch.place, stretch.headings.last()) {
+            (Place::Rows { .. }, Some(columns)) => {
+                let columns_tokens = (self.count)(columns).min(self.target / 2);
+                (self.target - columns_tokens).max(1)
+            }
+            _ => self.target,
+        }
+    }
+
+    /// Adds to the open stretch where both together are one passage; else that is closed first.
+    fn append(&mut self, next: Stretch) {
+        let room = self.room(&next);
+        if let Some(mut open) = self.open.take() {
+            let both = open.range.start..next.range.end;
+            let fits = open.tokens + next.tokens <= room
+                && self.characters_up_to(&both, PASSAGE_CHARACTERS)
+                && open.is_ocr == next.is_ocr;
+            if let Some(place) = open.place.through(&next.place).filter(|_| fits) {
+                open.range = both;
+                open.place = place;
+                open.tokens += next.tokens + 1;
+                self.open = Some(open);
+                return;
+            }
+            self.open = Some(open);
+        }
+        self.close();
+        self.open = Some(next);
     }
 
     fn close(&mut self) {
-        if let Some(Block {
-            text, place, heading, ..
-        }) = self.open.take()
-        {
-            let document = self.document.name.clone();
-            let mut passage = Passage {
-                document,
-                place,
-                heading,
-                text,
-                tokens: 0,
-            };
-            passage.tokens = (self.count)(&passage.rendered());
-            self.done.push(passage);
+        let Some(stretch) = self.open.take() else { return };
+        let mut passage = Passage {
+            document: self.document.name.clone(),
+            text: self.text(&stretch.range).to_string(),
+            place: stretch.place,
+            headings: stretch.headings,
+            range: stretch.range,
+            is_ocr: stretch.is_ocr,
+            tokens: 0,
+        };
+        passage.tokens = (self.count)(&passage.rendered());
+        self.done.push(passage);
+    }
+
+    fn text(&self, range: &Range<usize>) -> &str {
+        self.document.text().get(range.clone()).unwrap_or_default()
+    }
+
+    /// Whether a range has at most so many characters. A block may have megabytes, so counting stops where it is known.
+    fn characters_up_to(&self, range: &Range<usize>, most: usize) -> bool {
+        self.text(range).chars().nth(most).is_none()
+    }
+
+    /// Line ends in a range.
+    fn lines(&self, range: Range<usize>) -> usize {
+        self.text(&range).matches('\n').count()
+    }
+
+    /// A range longer than a passage in pieces that are not, cut at the best place there is.
+    fn pieces(&self, range: Range<usize>, room: usize) -> Vec<Range<usize>> {
+        let mut pieces = Pieces {
+            done: Vec::new(),
+            at: range.start,
+            tokens_left: 0,
+            characters_left: 0,
+            room,
+        };
+        let text = self.text(&range);
+        for sentence in text.split_sentence_bounds() {
+            if self.put(&mut pieces, sentence) {
+                continue;
+            }
+            for word in sentence.split_word_bounds() {
+                if self.put(&mut pieces, word) {
+                    continue;
+                }
+                // A "word" longer than a passage: encoded data. A character costs at most its bytes in tokens.
+                for character in word.graphemes(true) {
+                    if !self.put(&mut pieces, character) {
+                        // Piled-up accents without end.
+                        for character in character.chars() {
+                            let mut bytes = [0; 4];
+                            let character = &*character.encode_utf8(&mut bytes);
+                            pieces.push(character, (self.count)(character), 1);
+                        }
+                    }
+                }
+            }
         }
-        self.open_tokens = 0;
+        pieces
+            .done
+            .into_iter()
+            .map(|piece| self.trimmed(piece))
+            .filter(|piece| !piece.is_empty())
+            .collect()
+    }
+
+    /// Appends a part where it is not longer than a passage, and says whether it was.
+    fn put(&self, pieces: &mut Pieces, part: &str) -> bool {
+        if part.chars().nth(PASSAGE_CHARACTERS).is_some() {
+            return false;
+        }
+        let tokens = (self.count)(part);
+        let fits = tokens <= pieces.room;
+        if fits {
+            pieces.push(part, tokens, part.chars().count());
+        }
+        fits
+    }
+
+    /// A range without white space around it.
+    fn trimmed(&self, range: Range<usize>) -> Range<usize> {
+        let text = self.text(&range);
+        let start = range.start + (text.len() - text.trim_start().len());
+        start..start + text.trim().len()
     }
 }
 
-/// A text longer than the target in pieces that are not, cut at the best place there is.
-fn pieces(text: &str, target: usize, count: TokenCounter<'_>) -> Vec<String> {
-    let mut pieces: Vec<String> = Vec::new();
-    let mut room = 0;
-    let mut put = |part: &str, tokens: usize| match pieces.last_mut() {
-        Some(last) if tokens <= room => {
-            last.push_str(part);
-            room -= tokens;
-        }
-        _ => {
-            pieces.push(part.to_string());
-            room = target.saturating_sub(tokens);
-        }
-    };
-    for sentence in text.split_sentence_bounds() {
-        let tokens = count(sentence);
-        if tokens <= target {
-            put(sentence, tokens);
-            continue;
-        }
-        for word in sentence.split_word_bounds() {
-            let tokens = count(word);
-            if tokens <= target {
-                put(word, tokens);
-                continue;
+/// Pieces that are filled from left to right.
+struct Pieces {
+    done: Vec<Range<usize>>,
+    at: usize,
+    tokens_left: usize,
+    characters_left: usize,
+    room: usize,
+}
+
+impl Pieces {
+    fn push(&mut self, part: &str, tokens: usize, characters: usize) {
+        let end = self.at + part.len();
+        match self.done.last_mut() {
+            Some(last) if tokens <= self.tokens_left && characters <= self.characters_left => {
+                last.end = end;
+                self.tokens_left -= tokens;
+                self.characters_left -= characters;
             }
-            // A "word" longer than a passage: encoded data. A character costs at most its bytes in tokens.
-            for character in word.graphemes(true) {
-                put(character, count(character));
+            _ => {
+                self.done.push(self.at..end);
+                self.tokens_left = self.room.saturating_sub(tokens);
+                self.characters_left = PASSAGE_CHARACTERS - characters;
             }
         }
+        self.at = end;
     }
-    pieces
-        .into_iter()
-        .map(|piece| piece.trim().to_string())
-        .filter(|piece| !piece.is_empty())
-        .collect()
 }
 
 #[cfg(test)]
@@ -211,7 +362,7 @@ mod tests {
         let passages = split(&markdown(text), 12, &words);
         let seen: Vec<_> = passages
             .iter()
-            .map(|p| (p.place.to_string(), p.heading.clone().unwrap()))
+            .map(|p| (p.place.to_string(), p.headings.join("/")))
             .collect();
         assert_eq!(
             seen,
@@ -267,6 +418,57 @@ mod tests {
         assert_eq!(
             kept,
             text.split_whitespace().map(str::to_string).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn a_passage_is_a_range_of_its_documents_text() {
+        let text = "# One\n\nintro\n\n\n\n## Two\n\n- a\n- b\n\nlast\n";
+        let document = markdown(text);
+        for passage in split(&document, 4, &words) {
+            assert_eq!(&document.text()[passage.range.clone()], passage.text);
+            assert_eq!(passage.text, passage.text.trim());
+        }
+    }
+
+    #[test]
+    fn no_passage_is_longer_than_the_limit_whatever_its_tokens() {
+        let text = format!("{}\n\n# {}\n\nend\n", "word ".repeat(3000), "h".repeat(5000));
+        let none = |_: &str| 0;
+        let passages = split(&markdown(&text), 232, &none);
+        assert!(
+            passages
+                .iter()
+                .all(|passage| passage.text.chars().count() <= PASSAGE_CHARACTERS)
+        );
+        let kept: usize = passages.iter().map(|passage| passage.text.len()).sum();
+        assert!(kept > text.len() - 30, "{kept} of {}", text.len());
+    }
+
+    #[test]
+    fn pieces_of_a_long_block_know_their_own_lines() {
+        let text = (1..=100)
+            .map(|n| format!("line number {n} of them"))
+            .collect::<Vec<_>>()
+            .join("\n");
+        for passage in split(&markdown(&text), 232, &words) {
+            let Place::Lines { first, last } = passage.place else {
+                panic!("{:?}", passage.place)
+            };
+            assert!(passage.text.starts_with(&format!("line number {first} of")));
+            assert!(passage.text.ends_with(&format!("line number {last} of them")));
+        }
+    }
+
+    #[test]
+    fn labels_are_short_and_in_one_line() {
+        let name = format!("{}\n.txt", "very long name ".repeat(10));
+        let document = Document::from_bytes(&name, b"text").unwrap();
+        let passages = split(&document, 10, &words);
+        let label = passages[0].rendered().lines().next().unwrap().to_string();
+        assert_eq!(
+            label,
+            "[very long name very …ng name very long name  .txt, line 1]"
         );
     }
 }

@@ -120,7 +120,7 @@ pub fn rank(question: &str, passages: &[Passage]) -> Result<Vec<usize>, LibraryE
     for passage in passages {
         let mut entry = TantivyDocument::default();
         entry.add_text(text, &passage.text);
-        if let Some(heading) = &passage.heading {
+        for heading in &passage.headings {
             entry.add_text(text, heading);
         }
         writer.add_document(entry)?;
@@ -156,6 +156,7 @@ fn shortened(passage: &Passage, budget_tokens: usize, count: TokenCounter<'_>) -
         .collect();
     let cut = |end: usize| {
         let mut start = Passage {
+            range: passage.range.start..passage.range.start + end,
             text: format!("{} ...", &passage.text[..end]),
             ..passage.clone()
         };
@@ -170,8 +171,9 @@ fn shortened(passage: &Passage, budget_tokens: usize, count: TokenCounter<'_>) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Document, Place};
+    use crate::document::Document;
     use crate::passage::split;
+    use crate::place::Place;
 
     fn words(text: &str) -> usize {
         text.split_whitespace().count()
@@ -186,8 +188,10 @@ mod tests {
             let mut passage = Passage {
                 document: "a.pdf".into(),
                 place,
-                heading: None,
+                headings: Vec::new(),
+                range: 0..text.len(),
                 text: (*text).into(),
+                is_ocr: false,
                 tokens: 0,
             };
             passage.tokens = words(&passage.rendered());

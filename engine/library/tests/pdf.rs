@@ -90,10 +90,10 @@ fn each_page_is_read_and_cited() {
 fn a_password_is_asked_for_in_words_and_an_empty_one_opens() {
     assert_eq!(
         fault("locked.pdf", &encrypted(&["Secret."], "sesame")),
-        Fault::Encrypted
+        Fault::PasswordNeeded
     );
     let open = Document::from_bytes("open.pdf", &encrypted(&["No secret."], "")).unwrap();
-    assert_eq!(open.blocks[0].text, "No secret.");
+    assert_eq!(open.text(), "No secret.");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_pdf_cut_short_anywhere_is_an_error_or_still_readable_but_never_a_panic() {
     let whole = bytes(pdf(&["The boiler is red.", "Apples grow here."]));
     for end in (0..whole.len()).step_by(37) {
         match Document::from_bytes("cut.pdf", &whole[..end]) {
-            Ok(document) => assert!(!document.blocks.is_empty()),
+            Ok(document) => assert!(!document.blocks().is_empty()),
             Err(error) => assert!(error.to_string().starts_with("cut.pdf: "), "{error}"),
         }
     }

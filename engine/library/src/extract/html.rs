@@ -2,7 +2,8 @@
 
 use html2text::render::TextDecorator;
 
-use crate::document::{Block, Place};
+use super::draft::Draft;
+use super::text;
 use crate::error::Fault;
 
 /// Wide enough that no paragraph is wrapped.
@@ -19,21 +20,14 @@ pub(super) fn looks_like(text: &str) -> bool {
     start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
-pub(super) fn read(text: &str) -> Result<Vec<Block>, Fault> {
+pub(super) fn read(text: &str) -> Result<Draft, Fault> {
     let rendered = html2text::config::with_decorator(Headings)
         .link_footnotes(false)
         .raw_mode(true)
         .allow_width_overflow()
         .string_from_read(text.as_bytes(), WIDTH)
         .map_err(|error| Fault::BrokenHtml(error.to_string()))?;
-    let mut blocks = super::text::markdown_blocks(&rendered);
-    for (index, block) in blocks.iter_mut().enumerate() {
-        block.place = Place::Paragraphs {
-            first: index + 1,
-            last: index + 1,
-        };
-    }
-    Ok(blocks)
+    text::read(rendered, text::Style::Markdown).map(Draft::with_paragraph_numbers)
 }
 
 /// Marks headings, lists and quotes the Markdown way and nothing else.
@@ -98,24 +92,22 @@ impl TextDecorator for Headings {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Format;
 
     #[test]
     fn scripts_styles_and_link_targets_are_left_out() {
         let page = "<html><head><title>t</title><style>p{color:red}</style></head><body><h2>Opening hours</h2>\
             <script>alert(1)</script><p>Open <a href='https://example.org'>daily</a> from <b>nine</b>.</p>\
             <table><tr><td>Mon</td><td>9-17</td></tr></table></body></html>";
-        let blocks = read(page).unwrap();
-        let text = blocks
-            .iter()
-            .map(|block| block.text.as_str())
-            .collect::<Vec<_>>()
-            .join("\n");
+        let document = read(page).unwrap().finish("a.html", Format::Html).unwrap();
+        let text = document.text();
         assert!(text.contains("Open daily from nine."), "{text}");
         assert!(text.contains("Mon") && text.contains("9-17"), "{text}");
         for unwanted in ["alert", "color", "example.org"] {
             assert!(!text.contains(unwanted), "{text}");
         }
-        assert_eq!(blocks.last().unwrap().heading.as_deref(), Some("Opening hours"));
+        let blocks = document.blocks();
+        assert_eq!(blocks.last().unwrap().headings, ["Opening hours"]);
         assert_eq!(blocks[1].place.to_string(), "paragraph 2");
     }
 }

@@ -1,10 +1,11 @@
 //! Text out of files: tells the kind of a file and hands it to the reader for that kind.
 
+pub(crate) mod draft;
 mod html;
 mod pdf;
 mod text;
 
-use crate::document::{Document, Format};
+use crate::document::{Document, Format, ReadOptions};
 use crate::error::Fault;
 
 /// The kinds that are read, as error messages name them.
@@ -37,7 +38,7 @@ const ARCHIVES: &[(&str, &str)] = &[
     ("epub", "an e-book (save it as PDF)"),
 ];
 
-pub(crate) fn extract(name: &str, bytes: &[u8]) -> Result<Document, Fault> {
+pub(crate) fn extract(name: &str, bytes: &[u8], options: &ReadOptions) -> Result<Document, Fault> {
     if bytes.is_empty() {
         return Err(Fault::Empty);
     }
@@ -46,11 +47,8 @@ pub(crate) fn extract(name: &str, bytes: &[u8]) -> Result<Document, Fault> {
         .map(|(_, end)| end.to_ascii_lowercase())
         .unwrap_or_default();
     let head = &bytes[..bytes.len().min(PDF_HEADER_WITHIN_BYTES)];
-    let mut notes = Vec::new();
-    let (format, blocks) = if head.windows(5).any(|window| window == b"%PDF-") {
-        let read = pdf::read(bytes)?;
-        notes = read.notes;
-        (Format::Pdf, read.blocks)
+    let (format, draft) = if head.windows(5).any(|window| window == b"%PDF-") {
+        (Format::Pdf, pdf::read(bytes, options)?)
     } else {
         if let Some((_, kind)) = SIGNATURES
             .iter()
@@ -70,30 +68,30 @@ pub(crate) fn extract(name: &str, bytes: &[u8]) -> Result<Document, Fault> {
         let decoded = text::decode(bytes).ok_or_else(|| Fault::UnknownKind {
             kind: "a binary file".into(),
         })?;
-        notes.extend(decoded.note);
         let text = decoded.text;
-        if matches!(extension.as_str(), "html" | "htm" | "xhtml") || html::looks_like(&text) {
-            (Format::Html, html::read(&text)?)
-        } else if matches!(extension.as_str(), "md" | "markdown") {
-            (Format::Markdown, text::markdown_blocks(&text))
-        } else {
-            (Format::Text, text::plain_blocks(&text))
+        let (format, mut draft) =
+            if matches!(extension.as_str(), "html" | "htm" | "xhtml") || html::looks_like(&text) {
+                (Format::Html, html::read(&text)?)
+            } else if matches!(extension.as_str(), "md" | "markdown") {
+                (Format::Markdown, text::read(text, text::Style::Markdown)?)
+            } else {
+                (Format::Text, text::read(text, text::Style::Plain)?)
+            };
+        if let Some(note) = decoded.note {
+            draft.note(note);
         }
+        (format, draft)
     };
-    if blocks.is_empty() {
-        return Err(Fault::Empty);
-    }
-    Ok(Document {
-        name: name.to_string(),
-        format,
-        blocks,
-        notes,
-    })
+    draft.finish(name, format)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn extract(name: &str, bytes: &[u8]) -> Result<Document, Fault> {
+        super::extract(name, bytes, &ReadOptions::default())
+    }
 
     #[test]
     fn content_decides_the_kind_before_the_extension_does() {

@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use pdf_extract::{Document as Pdf, Error as PdfError, PlainTextOutput, output_doc_page};
 
-use crate::document::{Block, Place};
+use super::draft::{Draft, one_line};
+use crate::document::ReadOptions;
 use crate::error::Fault;
+use crate::place::Place;
 
 /// A PDF that takes longer than this is given up.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -19,19 +21,14 @@ const STACK_BYTES: usize = 256 << 20;
 /// No page of text is longer; what is beyond is noise.
 const PAGE_LIMIT_BYTES: usize = 4 << 20;
 
-pub(super) struct Read {
-    pub(super) blocks: Vec<Block>,
-    pub(super) notes: Vec<String>,
-}
-
 /// A page's text, or `None` where the parser gave up on it.
 type Pages = Vec<Option<String>>;
 
-pub(super) fn read(bytes: &[u8]) -> Result<Read, Fault> {
-    let pages = pages_within(bytes, LIMIT)?;
-    let mut blocks = Vec::new();
+pub(super) fn read(bytes: &[u8], options: &ReadOptions) -> Result<Draft, Fault> {
+    let pages = pages_within(bytes, options, LIMIT)?;
+    let mut draft = Draft::new();
     for (index, text) in pages.iter().enumerate() {
-        blocks.extend(page_blocks(index + 1, text.as_deref().unwrap_or_default()));
+        add_page(&mut draft, index + 1, text.as_deref().unwrap_or_default())?;
     }
     let numbers = |wanted: &dyn Fn(&Option<String>) -> bool| -> Vec<usize> {
         pages
@@ -43,24 +40,23 @@ pub(super) fn read(bytes: &[u8]) -> Result<Read, Fault> {
     };
     let unreadable = numbers(&|page| page.is_none());
     let blank = numbers(&|page| page.as_ref().is_some_and(|text| text.trim().is_empty()));
-    if blocks.is_empty() {
+    if draft.is_empty() {
         return Err(match pages.len() {
             0 => Fault::BrokenPdf("it has no pages".into()),
             all if unreadable.len() == all => Fault::BrokenPdf("none of its pages can be read".into()),
             all => Fault::NoText { pages: all },
         });
     }
-    let mut notes = Vec::new();
     if !unreadable.is_empty() {
-        notes.push(format!(
+        draft.note(format!(
             "{} could not be read and is left out",
             listed(&unreadable)
         ));
     }
     if !blank.is_empty() {
-        notes.push(format!("no text on {}: scanned or empty", listed(&blank)));
+        draft.note(format!("no text on {}: scanned or empty", listed(&blank)));
     }
-    Ok(Read { blocks, notes })
+    Ok(draft)
 }
 
 /// "page 3" or "pages 1, 2, 3 and 40 more".
@@ -81,19 +77,20 @@ fn listed(numbers: &[usize]) -> String {
     }
 }
 
-fn pages_within(bytes: &[u8], limit: Duration) -> Result<Pages, Fault> {
+fn pages_within(bytes: &[u8], options: &ReadOptions, limit: Duration) -> Result<Pages, Fault> {
     let too_slow = || Fault::TooSlow {
         seconds: limit.as_secs(),
     };
     let bytes: Arc<[u8]> = bytes.into();
     let deadline = Instant::now() + limit;
     let (sender, receiver) = mpsc::channel();
+    let options = options.clone();
     thread::Builder::new()
         .name("pdf".into())
         .stack_size(STACK_BYTES)
         .spawn(move || {
             // The caller may have left already; then nobody wants the answer.
-            let _ = sender.send(pages_until(&bytes, deadline));
+            let _ = sender.send(pages_until(&bytes, &options, deadline));
         })
         .map_err(|error| Fault::BrokenPdf(error.to_string()))?;
     receiver
@@ -103,14 +100,15 @@ fn pages_within(bytes: &[u8], limit: Duration) -> Result<Pages, Fault> {
 }
 
 /// `None` when the deadline passed between two pages.
-fn pages_until(bytes: &[u8], deadline: Instant) -> Result<Option<Pages>, Fault> {
-    let Some(loaded) = quietly(|| load(bytes)) else {
+fn pages_until(bytes: &[u8], options: &ReadOptions, deadline: Instant) -> Result<Option<Pages>, Fault> {
+    let Some(loaded) = quietly(|| load(bytes, options.password.as_deref())) else {
         return Err(Fault::BrokenPdf("its structure cannot be followed".into()));
     };
     let pdf = loaded?;
     let count = quietly(|| pdf.get_pages().len()).unwrap_or(0);
     let mut pages = Vec::new();
     for number in 1..=count {
+        options.check()?;
         if Instant::now() > deadline {
             return Ok(None);
         }
@@ -119,20 +117,27 @@ fn pages_until(bytes: &[u8], deadline: Instant) -> Result<Option<Pages>, Fault> 
     Ok(Some(pages))
 }
 
-fn load(bytes: &[u8]) -> Result<Pdf, Fault> {
+fn load(bytes: &[u8], password: Option<&str>) -> Result<Pdf, Fault> {
+    let locked = if password.is_some() {
+        Fault::WrongPassword
+    } else {
+        Fault::PasswordNeeded
+    };
+    let fault = |error| match error {
+        PdfError::Decryption(_) | PdfError::InvalidPassword => locked.clone(),
+        other => Fault::BrokenPdf(other.to_string()),
+    };
     let mut pdf = Pdf::load_mem(bytes).map_err(fault)?;
     if pdf.is_encrypted() {
         // Many PDFs are encrypted with an empty password, only to forbid printing; those open.
-        pdf.decrypt("").map_err(fault)?;
+        let opened = pdf.decrypt("");
+        match password {
+            Some(password) if opened.is_err() => pdf.decrypt(password),
+            _ => opened,
+        }
+        .map_err(fault)?;
     }
     Ok(pdf)
-}
-
-fn fault(error: PdfError) -> Fault {
-    match error {
-        PdfError::Decryption(_) | PdfError::InvalidPassword => Fault::Encrypted,
-        other => Fault::BrokenPdf(other.to_string()),
-    }
 }
 
 fn page_text(pdf: &Pdf, number: u32) -> Option<String> {
@@ -167,54 +172,33 @@ fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
     outcome.ok()
 }
 
-/// A page's paragraphs: single spaces, words that were broken at a line's end made whole.
-fn page_blocks(page: usize, text: &str) -> Vec<Block> {
-    let place = Place::Pages {
-        first: page,
-        last: page,
-    };
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut paragraph = String::new();
+/// Adds a page's paragraphs, with single spaces between words.
+fn add_page(draft: &mut Draft, page: usize, text: &str) -> Result<(), Fault> {
+    let mut paragraph: Vec<String> = Vec::new();
     for line in text.lines().chain([""]) {
-        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = one_line(line);
         if line.is_empty() {
-            if !paragraph.is_empty() {
-                let text = std::mem::take(&mut paragraph);
-                blocks.push(Block {
-                    text,
-                    place,
-                    heading: None,
-                    is_heading: false,
-                });
-            }
-        } else if paragraph.is_empty() {
-            paragraph = line;
-        } else if ends_in_broken_word(&paragraph) && line.starts_with(char::is_lowercase) {
-            paragraph.pop();
-            paragraph.push_str(&line);
+            draft.block(&paragraph.join("\n"), Place::page(page))?;
+            paragraph.clear();
         } else {
-            paragraph.push('\n');
-            paragraph.push_str(&line);
+            paragraph.push(line);
         }
     }
-    blocks
-}
-
-fn ends_in_broken_word(text: &str) -> bool {
-    let mut back = text.chars().rev();
-    matches!(back.next(), Some('-' | '\u{2010}' | '\u{ad}')) && back.next().is_some_and(char::is_lowercase)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Format;
 
     #[test]
-    fn words_broken_at_a_line_end_are_made_whole() {
-        let blocks = page_blocks(3, "An exam-\nple  of text\n\nNorth-\nSouth\n");
-        let texts: Vec<_> = blocks.iter().map(|block| block.text.as_str()).collect();
-        assert_eq!(texts, ["An example of text", "North-\nSouth"]);
-        assert_eq!(blocks[0].place.to_string(), "page 3");
+    fn lines_and_paragraphs_of_a_page_are_kept() {
+        let mut draft = Draft::new();
+        add_page(&mut draft, 3, "An exam-\nple  of text\n\nNorth-\nSouth\n").unwrap();
+        let document = draft.finish("a.pdf", Format::Pdf).unwrap();
+        assert_eq!(document.text(), "An exam-\nple of text\n\nNorth-\nSouth");
+        assert_eq!(document.blocks()[1].place.to_string(), "page 3");
     }
 
     #[test]
@@ -226,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_pdf_that_takes_too_long_is_given_up() {
-        let slow = pages_within(b"%PDF-1.4 nothing", Duration::ZERO);
+        let slow = pages_within(b"%PDF-1.4 nothing", &ReadOptions::default(), Duration::ZERO);
         assert!(matches!(slow, Err(Fault::TooSlow { .. } | Fault::BrokenPdf(_))));
     }
 }

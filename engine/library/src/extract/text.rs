@@ -1,8 +1,12 @@
 //! Plain text and Markdown: decoding, and cutting into blocks that know their lines.
 
+use std::ops::Range;
+
 use encoding_rs::{Encoding, WINDOWS_1252};
 
-use crate::document::{Block, Place};
+use super::draft::Draft;
+use crate::error::Fault;
+use crate::place::Place;
 
 /// More control characters than one in this many bytes mean that a file is not text.
 const CONTROL_CHARACTERS_ONE_IN: usize = 50;
@@ -13,9 +17,18 @@ pub(super) struct Decoded {
     pub(super) note: Option<String>,
 }
 
+/// The text of a file with line ends of one character (see [`decode_as_is`]).
+pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
+    let mut decoded = decode_as_is(bytes)?;
+    if decoded.text.contains('\r') {
+        decoded.text = decoded.text.replace("\r\n", "\n").replace('\r', "\n");
+    }
+    Some(decoded)
+}
+
 /// The text of a file: by its byte order mark, else UTF-8, else Latin-1 (as its superset Windows-1252). `None` for
 /// bytes that are not text.
-pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
+fn decode_as_is(bytes: &[u8]) -> Option<Decoded> {
     if let Some((encoding, mark_bytes)) = Encoding::for_bom(bytes) {
         let (text, had_errors) = encoding.decode_without_bom_handling(&bytes[mark_bytes..]);
         let note = had_errors.then(|| {
@@ -52,23 +65,33 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Decoded> {
     }
 }
 
-/// Paragraphs between blank lines.
-pub(super) fn plain_blocks(text: &str) -> Vec<Block> {
-    blocks(text, false)
+/// How a text is cut into blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// Paragraphs between blank lines.
+    Plain,
+    /// The same, but fenced code stays in one piece, and headings name what follows them.
+    Markdown,
 }
 
-/// Paragraphs between blank lines; fenced code stays in one piece, and headings name what follows them.
-pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
-    blocks(text, true)
+/// A text as it is, with its blocks told.
+pub(super) fn read(text: String, style: Style) -> Result<Draft, Fault> {
+    let mut draft = Draft::of(text)?;
+    mark_blocks(&mut draft, style);
+    Ok(draft)
 }
 
-fn blocks(text: &str, markdown: bool) -> Vec<Block> {
-    let mut builder = Builder::default();
+fn mark_blocks(draft: &mut Draft, style: Style) {
     let mut fence: Option<&str> = None;
-    for (index, line) in text.lines().enumerate() {
+    let mut open: Option<Lines> = None;
+    let mut found: Vec<Found> = Vec::new();
+    let mut start = 0;
+    for (index, whole_line) in draft.text().split_inclusive('\n').enumerate() {
         let number = index + 1;
-        let line = line.trim_end();
-        if markdown {
+        let line = whole_line.trim_end();
+        let range = start..start + line.len();
+        start += whole_line.len();
+        if style == Style::Markdown {
             let marker = ["```", "~~~"]
                 .into_iter()
                 .find(|marker| line.trim_start().starts_with(marker));
@@ -76,80 +99,77 @@ fn blocks(text: &str, markdown: bool) -> Vec<Block> {
                 (None, Some(opening)) => fence = Some(opening),
                 (Some(opening), Some(closing)) if opening == closing => fence = None,
                 (None, None) => {
-                    if let Some(title) = heading(line) {
-                        builder.finish();
-                        builder.heading = Some(title.to_string());
-                        builder.push(line, number);
-                        builder.finish_as_heading();
+                    if let Some((level, title)) = heading(line) {
+                        found.extend(open.take().map(Found::Block));
+                        let lines = Lines {
+                            range,
+                            first: number,
+                            last: number,
+                        };
+                        found.push(Found::Heading(level, title.to_string(), lines));
                         continue;
                     }
                 }
                 _ => {}
             }
         }
-        if line.is_empty() && fence.is_none() {
-            builder.finish();
-        } else {
-            builder.push(line, number);
+        if line.is_empty() {
+            if fence.is_none() {
+                found.extend(open.take().map(Found::Block));
+            }
+            continue;
+        }
+        let lines = open.get_or_insert(Lines {
+            range: range.clone(),
+            first: number,
+            last: number,
+        });
+        lines.range.end = range.end;
+        lines.last = number;
+    }
+    found.extend(open.map(Found::Block));
+    for piece in found {
+        match piece {
+            Found::Block(lines) => draft.mark(lines.range.clone(), lines.place()),
+            Found::Heading(level, title, lines) => {
+                draft.mark_heading(level, &title, lines.range.clone(), lines.place());
+            }
         }
     }
-    builder.finish();
-    builder.done
 }
 
-/// The title of a Markdown heading line (`#` to `######`).
-fn heading(line: &str) -> Option<&str> {
-    let title = line.trim_start_matches('#');
-    let level = line.len() - title.len();
-    let title = title.strip_prefix(' ')?.trim().trim_end_matches('#').trim_end();
-    ((1..=6).contains(&level) && !title.is_empty()).then_some(title)
+enum Found {
+    Block(Lines),
+    Heading(usize, String, Lines),
 }
 
-#[derive(Default)]
-struct Builder {
-    done: Vec<Block>,
-    heading: Option<String>,
-    lines: Vec<String>,
+struct Lines {
+    range: Range<usize>,
     first: usize,
     last: usize,
 }
 
-impl Builder {
-    fn push(&mut self, line: &str, number: usize) {
-        if self.lines.is_empty() {
-            self.first = number;
+impl Lines {
+    fn place(&self) -> Place {
+        Place::Lines {
+            first: self.first,
+            last: self.last,
         }
-        self.last = number;
-        self.lines.push(line.to_string());
     }
+}
 
-    fn finish(&mut self) {
-        let text = std::mem::take(&mut self.lines).join("\n");
-        if !text.trim().is_empty() {
-            let place = Place::Lines {
-                first: self.first,
-                last: self.last,
-            };
-            self.done.push(Block {
-                text,
-                place,
-                heading: self.heading.clone(),
-                is_heading: false,
-            });
-        }
-    }
-
-    fn finish_as_heading(&mut self) {
-        self.finish();
-        if let Some(block) = self.done.last_mut() {
-            block.is_heading = true;
-        }
-    }
+/// Level and title of a Markdown heading line (`#` to `######`).
+pub(super) fn heading(line: &str) -> Option<(usize, &str)> {
+    let title = line.trim_start_matches('#');
+    let level = line.len() - title.len();
+    let title = title.strip_prefix(' ')?.trim().trim_end_matches('#').trim_end();
+    ((1..=6).contains(&level) && !title.is_empty()).then_some((level, title))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Format;
 
     fn text_of(bytes: &[u8]) -> (String, bool) {
         let decoded = decode(bytes).unwrap();
@@ -172,23 +192,30 @@ mod tests {
 
     #[test]
     fn blocks_know_their_lines_and_headings() {
-        let blocks =
-            markdown_blocks("intro\n\n# One\ntext a\ntext b\n\n```\n# code\n\nmore\n```\n## Two\n\nend\n");
-        let seen: Vec<_> = blocks
+        let text = "intro\n\n# One\ntext a\ntext b\n\n```\n# code\n\nmore\n```\n## Two\n\nend\n";
+        let document = read(text.into(), Style::Markdown)
+            .unwrap()
+            .finish("a.md", Format::Markdown)
+            .unwrap();
+        let seen: Vec<_> = document
+            .blocks()
             .iter()
-            .map(|b| (b.place.to_string(), b.heading.as_deref(), b.is_heading))
+            .map(|b| (b.place.to_string(), b.headings.join("/"), b.is_heading))
             .collect();
+        let expected = [
+            ("line 1", "", false),
+            ("line 3", "One", true),
+            ("lines 4-5", "One", false),
+            ("lines 7-11", "One", false),
+            ("line 12", "One/Two", true),
+            ("line 14", "One/Two", false),
+        ];
         assert_eq!(
             seen,
-            [
-                ("line 1".to_string(), None, false),
-                ("line 3".to_string(), Some("One"), true),
-                ("lines 4-5".to_string(), Some("One"), false),
-                ("lines 7-11".to_string(), Some("One"), false),
-                ("line 12".to_string(), Some("Two"), true),
-                ("line 14".to_string(), Some("Two"), false),
-            ]
+            expected.map(|(place, path, is)| (place.into(), path.into(), is))
         );
-        assert_eq!(blocks[3].text, "```\n# code\n\nmore\n```");
+        let code = document.text_of(&document.blocks()[3]);
+        assert_eq!(code, "```\n# code\n\nmore\n```");
+        assert_eq!(document.text(), text);
     }
 }
