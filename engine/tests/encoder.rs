@@ -18,9 +18,9 @@ struct Text {
 }
 
 fn folder() -> Option<PathBuf> {
-    let models = std::env::var_os("REPRISE_MODELS").map(PathBuf::from).or_else(|| {
-        std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/reprise/models"))
-    })?;
+    let models = std::env::var_os("REPRISE_MODELS")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache/reprise/models")))?;
     Some(models.join("all-MiniLM-L6-v2")).filter(|folder| folder.is_dir())
 }
 
@@ -35,7 +35,10 @@ fn vectors_are_those_of_the_reference() {
         eprintln!("not run: all-MiniLM-L6-v2 is not here (reprise models fetch all-minilm-l6-v2)");
         return;
     };
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/encoder/vectors.json");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../tests/golden/encoder/vectors.json"
+    );
     let golden: Golden = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let encoder = Encoder::load(&folder).unwrap();
     let mut workspace = Workspace::new(&encoder);
@@ -48,17 +51,27 @@ fn vectors_are_those_of_the_reference() {
     }
     // A text's vector does not depend on its company.
     for (text, vector) in texts.iter().zip(&vectors) {
-        assert_eq!(&encoder.embed(&[text], &mut workspace).unwrap()[0], vector, "{text}");
+        assert_eq!(
+            &encoder.embed(&[text], &mut workspace).unwrap()[0],
+            vector,
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn broken_files_are_told_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(matches!(Encoder::load(folder.path()), Err(EncoderError::Read { .. })));
+    assert!(matches!(
+        Encoder::load(folder.path()),
+        Err(EncoderError::Read { .. })
+    ));
     std::fs::write(folder.path().join("tokenizer.json"), "{}").unwrap();
     let error = Encoder::load(folder.path()).unwrap_err().to_string();
-    assert!(error.contains("tokenizer.json") && error.contains("fetch it again"), "{error}");
+    assert!(
+        error.contains("tokenizer.json") && error.contains("fetch it again"),
+        "{error}"
+    );
 }
 
 /// `cargo test --release -p reprise-engine --test encoder -- --ignored --nocapture`
@@ -69,7 +82,9 @@ fn how_long_a_passage_takes() {
     let encoder = Encoder::load(&folder).unwrap();
     let mut workspace = Workspace::new(&encoder);
     // 198 words of one token each, and the two around them.
-    let text = ["house", "water", "green", "seven", "music", "under"].repeat(33).join(" ");
+    let text = ["house", "water", "green", "seven", "music", "under"]
+        .repeat(33)
+        .join(" ");
     let texts = vec![text; 8];
     let mut best = f64::MAX;
     for _ in 0..5 {

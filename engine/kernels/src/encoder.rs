@@ -126,7 +126,9 @@ fn attend_all_body(qkv: &[f32], heads: usize, dim: usize, out: &mut [f32], scrat
             }
             for (i, row) in scratch.scores.chunks_exact_mut(padded).take(count).enumerate() {
                 let row = &mut row[..tokens];
-                let most = row.iter().fold(f32::NEG_INFINITY, |m, &v| if v > m { v } else { m });
+                let most = row
+                    .iter()
+                    .fold(f32::NEG_INFINITY, |m, &v| if v > m { v } else { m });
                 for score in row.iter_mut() {
                     *score = exp((*score - most) * scale);
                 }
@@ -185,7 +187,13 @@ mod tests {
     #[test]
     fn gelu_is_the_exact_one() {
         // Values by an arbitrary-precision library.
-        let known = [(0.5, 0.345_731_2), (1.0, 0.841_344_8), (-1.0, -0.158_655_3), (3.0, 2.995_950_3), (-4.0, -0.000_126_7)];
+        let known = [
+            (0.5, 0.345_731_2),
+            (1.0, 0.841_344_8),
+            (-1.0, -0.158_655_3),
+            (3.0, 2.995_950_3),
+            (-4.0, -0.000_126_7),
+        ];
         for isa in Isa::available() {
             for (x, y) in known {
                 let mut value = [x];
@@ -207,13 +215,20 @@ mod tests {
                         f64::from(qkv[token * 3 * width + part * width + h * dim + d])
                     };
                     let scores: Vec<f64> = (0..tokens)
-                        .map(|s| (0..dim).map(|d| value(t, 0, d) * value(s, 1, d)).sum::<f64>() / (dim as f64).sqrt())
+                        .map(|s| {
+                            (0..dim).map(|d| value(t, 0, d) * value(s, 1, d)).sum::<f64>()
+                                / (dim as f64).sqrt()
+                        })
                         .map(f64::exp)
                         .collect();
                     let sum: f64 = scores.iter().sum();
                     for d in 0..dim {
-                        expected[t * width + h * dim + d] =
-                            scores.iter().enumerate().map(|(s, p)| p * value(s, 2, d)).sum::<f64>() / sum;
+                        expected[t * width + h * dim + d] = scores
+                            .iter()
+                            .enumerate()
+                            .map(|(s, p)| p * value(s, 2, d))
+                            .sum::<f64>()
+                            / sum;
                     }
                 }
             }
@@ -246,7 +261,11 @@ mod tests {
             let mut scores = [0.0; 3];
             dot_f16(isa, &query, &rows, &mut scores);
             for (row, score) in rows.chunks_exact(40).zip(scores) {
-                let plain: f32 = row.iter().zip(&query).map(|(&h, q)| crate::half::f16_to_f32(h) * q).sum();
+                let plain: f32 = row
+                    .iter()
+                    .zip(&query)
+                    .map(|(&h, q)| crate::half::f16_to_f32(h) * q)
+                    .sum();
                 assert!((plain - score).abs() < 1e-4);
             }
         }

@@ -28,7 +28,10 @@ impl Workspace {
     /// Room for this encoder.
     pub fn new(encoder: &Encoder) -> Workspace {
         let most = encoder.weights.inner.max(3 * encoder.weights.width);
-        let forms = Forms { quantised: true, float: false };
+        let forms = Forms {
+            quantised: true,
+            float: false,
+        };
         Workspace {
             x: Vec::new(),
             wide: Vec::new(),
@@ -51,7 +54,14 @@ impl Encoder {
             ranges.push(begin..begin + text.len());
         }
         let tokens = ranges.last().map_or(0, |range| range.end);
-        let Workspace { x, wide, attended, activations, matmul: scratch, attention } = work;
+        let Workspace {
+            x,
+            wide,
+            attended,
+            activations,
+            matmul: scratch,
+            attention,
+        } = work;
         x.resize(tokens * width, 0.0);
         attended.resize(tokens * width, 0.0);
         let rows = x.chunks_exact_mut(width);
@@ -67,7 +77,16 @@ impl Encoder {
                 let out = &mut attended[range.start * width..range.end * width];
                 attend_all(isa, qkv, width / HEAD, HEAD, out, attention);
             }
-            product(isa, &layer.out, attended, width, x, Store::Add, activations, scratch);
+            product(
+                isa,
+                &layer.out,
+                attended,
+                width,
+                x,
+                Store::Add,
+                activations,
+                scratch,
+            );
             norm(isa, &layer.out_norm, x);
             wide.resize(tokens * inner, 0.0);
             product(isa, &layer.up, x, width, wide, Store::Set, activations, scratch);
@@ -75,7 +94,10 @@ impl Encoder {
             product(isa, &layer.down, wide, inner, x, Store::Add, activations, scratch);
             norm(isa, &layer.down_norm, x);
         }
-        ranges.into_iter().map(|range| mean(&x[range.start * width..range.end * width], width)).collect()
+        ranges
+            .into_iter()
+            .map(|range| mean(&x[range.start * width..range.end * width], width))
+            .collect()
     }
 }
 
@@ -100,7 +122,15 @@ fn product(
         return;
     }
     activations.take(isa, k, from);
-    matmul(isa, &linear.weights, activations, Some(&linear.bias), to, store, scratch);
+    matmul(
+        isa,
+        &linear.weights,
+        activations,
+        Some(&linear.bias),
+        to,
+        store,
+        scratch,
+    );
 }
 
 /// The mean of a text's rows, brought to length 1.

@@ -78,7 +78,9 @@ pub(super) fn weights(path: &Path) -> Result<Weights, EncoderError> {
     }
     let kinds = tensors.read("embeddings.token_type_embeddings.weight", &[None, Some(width)])?;
     for row in positions.chunks_exact_mut(width) {
-        row.iter_mut().zip(&kinds).for_each(|(value, kind)| *value += kind);
+        row.iter_mut()
+            .zip(&kinds)
+            .for_each(|(value, kind)| *value += kind);
     }
     let norm = tensors.norm("embeddings.LayerNorm", width)?;
     let mut layers = Vec::new();
@@ -100,7 +102,14 @@ pub(super) fn weights(path: &Path) -> Result<Weights, EncoderError> {
         return Err(tensors.broken("it has no layers".into()));
     }
     let words = words.into_iter().map(f32_to_f16).collect();
-    Ok(Weights { width, inner, words, positions, norm, layers })
+    Ok(Weights {
+        width,
+        inner,
+        words,
+        positions,
+        norm,
+        layers,
+    })
 }
 
 /// A safetensors file.
@@ -114,8 +123,14 @@ struct Tensors<'a> {
 
 impl<'a> Tensors<'a> {
     fn open(path: &'a Path) -> Result<Tensors<'a>, EncoderError> {
-        let read = |source| EncoderError::Read { path: path.to_owned(), source };
-        let broken = |why: &str| EncoderError::Broken { path: path.to_owned(), why: why.to_owned() };
+        let read = |source| EncoderError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let broken = |why: &str| EncoderError::Broken {
+            path: path.to_owned(),
+            why: why.to_owned(),
+        };
         let mut file = File::open(path).map_err(read)?;
         let bytes = file.metadata().map_err(read)?.len();
         let mut length = [0; 8];
@@ -127,11 +142,20 @@ impl<'a> Tensors<'a> {
         let mut header = vec![0; length as usize];
         file.read_exact(&mut header).map_err(read)?;
         let metadata = serde_json::from_slice(&header).map_err(|error| broken(&error.to_string()))?;
-        Ok(Tensors { path, file, metadata, data_starts: 8 + length, data_bytes: bytes - 8 - length })
+        Ok(Tensors {
+            path,
+            file,
+            metadata,
+            data_starts: 8 + length,
+            data_bytes: bytes - 8 - length,
+        })
     }
 
     fn broken(&self, why: String) -> EncoderError {
-        EncoderError::Broken { path: self.path.to_owned(), why }
+        EncoderError::Broken {
+            path: self.path.to_owned(),
+            why,
+        }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -140,7 +164,10 @@ impl<'a> Tensors<'a> {
 
     /// A matrix's rows and columns, or a vector's length twice.
     fn shape(&self, name: &str) -> Result<[usize; 2], EncoderError> {
-        let info = self.metadata.info(name).ok_or_else(|| self.broken(format!("it has no {name}")))?;
+        let info = self
+            .metadata
+            .info(name)
+            .ok_or_else(|| self.broken(format!("it has no {name}")))?;
         match info.shape[..] {
             [rows, columns] => Ok([rows, columns]),
             [length] => Ok([length, length]),
@@ -154,18 +181,35 @@ impl<'a> Tensors<'a> {
             return Err(self.broken(format!("it has no {name}")));
         };
         let fits = info.shape.len() == expected.len()
-            && info.shape.iter().zip(expected).all(|(&is, expected)| is > 0 && expected.is_none_or(|it| it == is));
+            && info
+                .shape
+                .iter()
+                .zip(expected)
+                .all(|(&is, expected)| is > 0 && expected.is_none_or(|it| it == is));
         let (from, to) = info.data_offsets;
-        let values = info.shape.iter().try_fold(1usize, |all, &one| all.checked_mul(one));
+        let values = info
+            .shape
+            .iter()
+            .try_fold(1usize, |all, &one| all.checked_mul(one));
         let whole = values.and_then(|values| values.checked_mul(4)) == to.checked_sub(from);
         if !fits || !whole || info.dtype != Dtype::F32 || to as u64 > self.data_bytes {
             return Err(self.broken(format!("{name} has the wrong shape, type or place")));
         }
-        let read = |source| EncoderError::Read { path: self.path.to_owned(), source };
-        self.file.seek(SeekFrom::Start(self.data_starts + from as u64)).map_err(read)?;
+        let read = |source| EncoderError::Read {
+            path: self.path.to_owned(),
+            source,
+        };
+        self.file
+            .seek(SeekFrom::Start(self.data_starts + from as u64))
+            .map_err(read)?;
         let mut bytes = vec![0; to - from];
         self.file.read_exact(&mut bytes).map_err(read)?;
-        let values: Vec<f32> = bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).collect();
+        let values: Vec<f32> = bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|four| f32::from_le_bytes(*four))
+            .collect();
         if values.iter().any(|value| !value.is_finite()) {
             return Err(self.broken(format!("{name} holds something that is no number")));
         }
@@ -187,12 +231,17 @@ impl<'a> Tensors<'a> {
             bias.extend(self.read(&format!("{name}.bias"), &[Some(rows)])?);
         }
         let rows = rows * names.len();
-        let bytes = PACKED.bytes_for(k).ok_or_else(|| self.broken(format!("rows of {k} values cannot be packed")))?;
+        let bytes = PACKED
+            .bytes_for(k)
+            .ok_or_else(|| self.broken(format!("rows of {k} values cannot be packed")))?;
         let mut quantised = vec![0; bytes * rows];
         quantize(PACKED, &values, &mut quantised).map_err(|error| self.broken(error.to_string()))?;
         let mut packing =
             Packing::new(PACKED, rows, k, &quantised).map_err(|error| self.broken(error.to_string()))?;
         packing.panels().for_each(|panel| panel.pack());
-        Ok(Linear { weights: packing.finish(), bias })
+        Ok(Linear {
+            weights: packing.finish(),
+            bias,
+        })
     }
 }

@@ -54,7 +54,9 @@ pub struct Encoder {
 
 impl std::fmt::Debug for Encoder {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Encoder").field("layers", &self.weights.layers.len()).finish_non_exhaustive()
+        out.debug_struct("Encoder")
+            .field("layers", &self.weights.layers.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -65,8 +67,14 @@ impl Encoder {
     /// When a file is missing, or is not of this model.
     pub fn load(folder: &Path) -> Result<Encoder, EncoderError> {
         let path = folder.join("tokenizer.json");
-        let broken = |error: tokenizers::Error| EncoderError::Broken { path: path.clone(), why: error.to_string() };
-        let bytes = std::fs::read(&path).map_err(|source| EncoderError::Read { path: path.clone(), source })?;
+        let broken = |error: tokenizers::Error| EncoderError::Broken {
+            path: path.clone(),
+            why: error.to_string(),
+        };
+        let bytes = std::fs::read(&path).map_err(|source| EncoderError::Read {
+            path: path.clone(),
+            source,
+        })?;
         let mut tokenizer = Tokenizer::from_bytes(bytes).map_err(broken)?;
         // The file asks for 128 tokens always: shorter texts padded, longer ones cut.
         tokenizer.with_padding(None);
@@ -76,7 +84,11 @@ impl Encoder {
             let why = "it has more tokens than the weights know".to_owned();
             return Err(EncoderError::Broken { path, why });
         }
-        Ok(Encoder { isa: Isa::best(), tokenizer, weights })
+        Ok(Encoder {
+            isa: Isa::best(),
+            tokenizer,
+            weights,
+        })
     }
 
     /// Values of a vector.
@@ -88,7 +100,11 @@ impl Encoder {
     ///
     /// # Errors
     /// When a text cannot be cut into tokens.
-    pub fn embed<T: AsRef<str>>(&self, texts: &[T], workspace: &mut Workspace) -> Result<Vec<Vec<f32>>, EncoderError> {
+    pub fn embed<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        workspace: &mut Workspace,
+    ) -> Result<Vec<Vec<f32>>, EncoderError> {
         let mut vectors = Vec::with_capacity(texts.len());
         let mut batch: Vec<Vec<u32>> = Vec::new();
         for text in texts {
@@ -117,6 +133,11 @@ impl Encoder {
         let tokens = |error: tokenizers::Error| EncoderError::Tokens(error.to_string());
         let encoding = self.tokenizer.encode_fast(text, true).map_err(tokens)?;
         let mut ids = encoding.get_ids().to_vec();
+        if let Some(id) = ids.iter().find(|&&id| id as usize >= self.weights.vocabulary()) {
+            return Err(EncoderError::Tokens(format!(
+                "its tokenizer gives token {id}, which the weights do not know"
+            )));
+        }
         if let (true, Some(&end)) = (ids.len() > MOST_TOKENS, ids.last()) {
             ids.truncate(MOST_TOKENS - 1);
             ids.push(end);

@@ -1,11 +1,11 @@
 //! What of the documents goes into a prompt: all of them when they fit, else the passages that were found, in an order that
 //! lets the next question use again what was read.
 
+use super::Index;
 use super::error::IndexError;
 use super::rows;
 use super::search::Hit;
 use super::types::{DocumentId, Meaning, StoredPassage};
-use super::Index;
 use crate::TokenCounter;
 
 /// A token has fewer characters than this, whichever model reads it.
@@ -51,7 +51,11 @@ impl Index {
         }
         let found = self.search_in(question, documents, most)?;
         let (hits, tokens) = fitting(found.hits, budget_tokens, count);
-        Ok(Chosen::Passages { hits, tokens, meaning: found.meaning })
+        Ok(Chosen::Passages {
+            hits,
+            tokens,
+            meaning: found.meaning,
+        })
     }
 
     /// All passages of these documents, when they fit the budget.
@@ -64,8 +68,13 @@ impl Index {
         let mut characters = 0;
         let mut passages = Vec::new();
         for &document in documents {
-            let of_it = self.database.read(|connection| rows::passages_between(connection, document, 0, usize::MAX))?;
-            characters += of_it.iter().map(|stored| stored.passage.text.chars().count()).sum::<usize>();
+            let of_it = self
+                .database
+                .read(|connection| rows::passages_between(connection, document, 0, usize::MAX))?;
+            characters += of_it
+                .iter()
+                .map(|stored| stored.passage.text.chars().count())
+                .sum::<usize>();
             // Far too long: nothing needs to be counted.
             if characters / MOST_TOKEN_CHARACTERS > budget_tokens {
                 return Ok(None);
@@ -96,7 +105,8 @@ impl Index {
     ) -> Result<Vec<StoredPassage>, IndexError> {
         let first = stored.number.saturating_sub(before);
         let last = stored.number.saturating_add(after);
-        self.database.read(|connection| rows::passages_between(connection, stored.document, first, last))
+        self.database
+            .read(|connection| rows::passages_between(connection, stored.document, first, last))
     }
 }
 
@@ -123,5 +133,9 @@ pub fn in_reading_order(mut hits: Vec<Hit>, is_known: impl Fn(&StoredPassage) ->
 
 /// The text of passages that follow each other, as one.
 pub fn joined(passages: &[StoredPassage]) -> String {
-    passages.iter().map(|stored| stored.passage.text.as_str()).collect::<Vec<_>>().join("\n\n")
+    passages
+        .iter()
+        .map(|stored| stored.passage.text.as_str())
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }

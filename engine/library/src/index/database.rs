@@ -28,7 +28,9 @@ impl Database {
         options.write(true).create(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&path).map_err(|error| IndexError::files("make", &path, error))?;
+        options
+            .open(&path)
+            .map_err(|error| IndexError::files("make", &path, error))?;
         let at = |error| IndexError::database(folder, error);
         let mut writer = connect(&path).map_err(at)?;
         let version = |connection: &Connection| {
@@ -36,9 +38,15 @@ impl Database {
         };
         let found = version(&writer).map_err(at)?;
         if found > FORMAT {
-            return Err(IndexError::Newer { folder: folder.to_owned(), found, known: FORMAT });
+            return Err(IndexError::Newer {
+                folder: folder.to_owned(),
+                found,
+                known: FORMAT,
+            });
         }
-        let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate).map_err(at)?;
+        let transaction = writer
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(at)?;
         // Another program may have been faster.
         if version(&transaction).map_err(at)? == 0 {
             transaction.execute_batch(SCHEMA).map_err(at)?;
@@ -46,7 +54,11 @@ impl Database {
         transaction.commit().map_err(at)?;
         let reader = connect(&path).map_err(at)?;
         reader.pragma_update(None, "query_only", true).map_err(at)?;
-        Ok(Database { folder: folder.to_owned(), writer: Mutex::new(writer), reader: Mutex::new(reader) })
+        Ok(Database {
+            folder: folder.to_owned(),
+            writer: Mutex::new(writer),
+            reader: Mutex::new(reader),
+        })
     }
 
     /// Does all of a change or nothing of it.
@@ -65,7 +77,10 @@ impl Database {
     }
 
     /// Reads from one state of the file, whatever is written meanwhile.
-    pub(super) fn read<T>(&self, job: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, IndexError> {
+    pub(super) fn read<T>(
+        &self,
+        job: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, IndexError> {
         let reader = lock(&self.reader);
         let attempt = || {
             let transaction = reader.unchecked_transaction()?;

@@ -117,7 +117,11 @@ impl IndexError {
         let folder = || path.to_owned();
         match source.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => IndexError::DiskFull { folder: folder() },
-            _ => IndexError::Files { doing, path: folder(), source },
+            _ => IndexError::Files {
+                doing,
+                path: folder(),
+                source,
+            },
         }
     }
 }

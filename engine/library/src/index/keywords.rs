@@ -8,7 +8,9 @@ use tantivy::directory::MmapDirectory;
 use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, Occur, Query, TermQuery, TermSetQuery};
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::tokenizer::TokenizerManager;
-use tantivy::{Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term};
+use tantivy::{
+    Index, IndexReader, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, TantivyError, Term,
+};
 
 use super::types::{DocumentId, PassageId, StoredPassage};
 use crate::terms;
@@ -49,7 +51,10 @@ impl Keywords {
             return Err(TantivyError::SchemaError("it was made by another version".into()));
         }
         if let Some(file) = index.validate_checksum()?.into_iter().next() {
-            return Err(TantivyError::SystemError(format!("{} is not what was written", file.display())));
+            return Err(TantivyError::SystemError(format!(
+                "{} is not what was written",
+                file.display()
+            )));
         }
         Keywords::new(folder, index, fields)
     }
@@ -70,8 +75,16 @@ impl Keywords {
         let analyzers = TokenizerManager::new();
         analyzers.register(ANALYZER, terms::analyzer());
         index.set_tokenizers(analyzers);
-        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Keywords { folder: folder.to_owned(), index, reader, fields })
+        let reader = index
+            .reader_builder()
+            .reload_policy(ReloadPolicy::Manual)
+            .try_into()?;
+        Ok(Keywords {
+            folder: folder.to_owned(),
+            index,
+            reader,
+            fields,
+        })
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -86,7 +99,10 @@ impl Keywords {
 
     pub(super) fn writer(&self) -> Result<KeywordsWriter, TantivyError> {
         let writer = self.index.writer_with_num_threads(1, WRITER_BYTES)?;
-        Ok(KeywordsWriter { writer, fields: self.fields })
+        Ok(KeywordsWriter {
+            writer,
+            fields: self.fields,
+        })
     }
 
     /// The passages with the question's terms, best first; of these documents only, where some are named.
@@ -103,7 +119,10 @@ impl Keywords {
                 return;
             }
             for (field, weight) in [(self.fields.text, 1.0), (self.fields.title, TITLE_WEIGHT)] {
-                let term = TermQuery::new(Term::from_field_text(field, &token.text), IndexRecordOption::WithFreqs);
+                let term = TermQuery::new(
+                    Term::from_field_text(field, &token.text),
+                    IndexRecordOption::WithFreqs,
+                );
                 clauses.push((Occur::Should, Box::new(BoostQuery::new(Box::new(term), weight))));
             }
         });
@@ -112,16 +131,24 @@ impl Keywords {
         }
         let mut query: Box<dyn Query> = Box::new(BooleanQuery::new(clauses));
         if let Some(documents) = documents {
-            let terms = documents.iter().map(|id| Term::from_field_i64(self.fields.document, id.0));
+            let terms = documents
+                .iter()
+                .map(|id| Term::from_field_i64(self.fields.document, id.0));
             let within = ConstScoreQuery::new(Box::new(TermSetQuery::new(terms)), 0.0);
-            query = Box::new(BooleanQuery::new(vec![(Occur::Must, query), (Occur::Must, Box::new(within))]));
+            query = Box::new(BooleanQuery::new(vec![
+                (Occur::Must, query),
+                (Occur::Must, Box::new(within)),
+            ]));
         }
         self.reader.reload()?;
         let searcher = self.reader.searcher();
         let found = searcher.search(&query, &TopDocs::with_limit(limit).order_by_score())?;
         let mut passages = Vec::with_capacity(found.len());
         for (score, address) in found {
-            let ids = searcher.segment_reader(address.segment_ord).fast_fields().i64("passage")?;
+            let ids = searcher
+                .segment_reader(address.segment_ord)
+                .fast_fields()
+                .i64("passage")?;
             if let Some(id) = ids.first(address.doc_id) {
                 passages.push((PassageId(id), score));
             }
@@ -132,7 +159,11 @@ impl Keywords {
 
 impl KeywordsWriter {
     /// Puts these passages in the place of all that a document had.
-    pub(super) fn replace(&self, document: DocumentId, passages: &[StoredPassage]) -> Result<(), TantivyError> {
+    pub(super) fn replace(
+        &self,
+        document: DocumentId,
+        passages: &[StoredPassage],
+    ) -> Result<(), TantivyError> {
         self.erase(document);
         for stored in passages {
             let mut entry = TantivyDocument::default();
@@ -149,7 +180,8 @@ impl KeywordsWriter {
     }
 
     pub(super) fn erase(&self, document: DocumentId) {
-        self.writer.delete_term(Term::from_field_i64(self.fields.document, document.0));
+        self.writer
+            .delete_term(Term::from_field_i64(self.fields.document, document.0));
     }
 
     pub(super) fn commit(&mut self) -> Result<(), TantivyError> {
@@ -157,12 +189,19 @@ impl KeywordsWriter {
     }
 
     /// Writes those parts anew that still have bytes of what was erased.
-    pub(super) fn purge(&mut self) -> Result<(), TantivyError> {
+    pub(super) fn purge(&mut self, keywords: &Keywords) -> Result<(), TantivyError> {
         let segments = self.writer.index().searchable_segment_metas()?;
-        let stale: Vec<_> = segments.iter().filter(|one| one.has_deletes()).map(|one| one.id()).collect();
+        let stale: Vec<_> = segments
+            .iter()
+            .filter(|one| one.has_deletes())
+            .map(|one| one.id())
+            .collect();
+        // Whoever holds one of these keeps its files.
+        drop(segments);
         if !stale.is_empty() {
             self.writer.merge(&stale).wait()?;
         }
+        keywords.reader.reload()?;
         self.writer.garbage_collect_files().wait()?;
         Ok(())
     }
@@ -175,8 +214,9 @@ impl KeywordsWriter {
 
 fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
-    let indexing =
-        TextFieldIndexing::default().set_tokenizer(ANALYZER).set_index_option(IndexRecordOption::WithFreqs);
+    let indexing = TextFieldIndexing::default()
+        .set_tokenizer(ANALYZER)
+        .set_index_option(IndexRecordOption::WithFreqs);
     let text = TextOptions::default().set_indexing_options(indexing);
     let fields = Fields {
         passage: schema.add_i64_field("passage", FAST),

@@ -46,12 +46,11 @@ pub use choose::{Chosen, fitting, in_reading_order, joined};
 pub use error::IndexError;
 pub use search::{By, FoundPassages, Hit};
 pub use types::{
-    DOCUMENT_OWNER, DocumentId, IndexedDocument, Meaning, PassageId, Removed, Source, SourceId, State, Status,
-    StoredPassage,
+    DOCUMENT_OWNER, DocumentId, IndexedDocument, Meaning, PassageId, Removed, Source, SourceId, State,
+    Status, StoredPassage,
 };
 pub use update::{Progress, Run, Updated};
 
-use crate::error::Fault;
 use database::Database;
 use keywords::Keywords;
 use vectors::Vectors;
@@ -70,7 +69,9 @@ pub struct Index {
 
 impl std::fmt::Debug for Index {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Index").field("folder", &self.folder).finish_non_exhaustive()
+        out.debug_struct("Index")
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
     }
 }
 
@@ -82,12 +83,17 @@ impl Index {
     /// When the folder cannot be used. A model that is missing or broken is no error: passages are found by their words
     /// then, and [`Index::meaning`] says why.
     pub fn open(folder: &Path, encoder: Option<&Path>) -> Result<(Index, Vec<String>), IndexError> {
-        std::fs::create_dir_all(folder).map_err(|error| IndexError::files("make the folder", folder, error))?;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| IndexError::files("make the folder", folder, error))?;
         let database = Database::open(folder)?;
         let (encoder, meaning) = load(encoder);
         let at = folder.join("keywords");
         let mut notices = Vec::new();
-        let opened = if at.exists() { Keywords::open(&at).map(Some) } else { Ok(None) };
+        let opened = if at.exists() {
+            Keywords::open(&at).map(Some)
+        } else {
+            Ok(None)
+        };
         let (keywords, is_sound) = match opened {
             Ok(Some(keywords)) => (keywords, true),
             other => {
@@ -127,13 +133,21 @@ impl Index {
     /// # Errors
     /// When it is not there, or the index cannot be written.
     pub fn add(&self, path: &Path) -> Result<Source, IndexError> {
-        let path = path.canonicalize().map_err(|error| IndexError::files("find", path, error))?;
+        let path = path
+            .canonicalize()
+            .map_err(|error| IndexError::files("find", path, error))?;
         let is_folder = path.is_dir();
         let Some(text) = path.to_str() else {
-            return Err(IndexError::Refused(format!("{}: its name is not valid Unicode; rename it", path.display())));
+            return Err(IndexError::Refused(format!(
+                "{}: its name is not valid Unicode; rename it",
+                path.display()
+            )));
         };
-        if path.starts_with(&self.folder) || self.folder.canonicalize().is_ok_and(|own| path.starts_with(own)) {
-            return Err(IndexError::Refused(format!("{text} is the index itself; choose another folder")));
+        if path.starts_with(&self.folder) || self.folder.canonicalize().is_ok_and(|own| path.starts_with(own))
+        {
+            return Err(IndexError::Refused(format!(
+                "{text} is the index itself; choose another folder"
+            )));
         }
         let id = self.database.write(|transaction| {
             transaction.execute(
@@ -142,7 +156,13 @@ impl Index {
             )?;
             transaction.query_row("SELECT id FROM sources WHERE path = ?1", [text], |row| row.get(0).map(SourceId))
         })?;
-        Ok(Source { id, path, is_folder, documents: 0, is_there: true })
+        Ok(Source {
+            id,
+            path,
+            is_folder,
+            documents: 0,
+            is_there: true,
+        })
     }
 
     /// Takes a source out of the index, with everything that was read of it, so that nothing of it stays on disk; files
@@ -157,17 +177,27 @@ impl Index {
         }
         let others: Vec<&Source> = sources.iter().filter(|one| one.id != source).collect();
         let removed = self.database.write(|transaction| {
-            let mut statement = transaction.prepare("SELECT id, path, name FROM documents WHERE source = ?1")?;
+            let mut statement =
+                transaction.prepare("SELECT id, path, name FROM documents WHERE source = ?1")?;
             let documents = statement
                 .query_map([source.0], |row| {
-                    Ok((DocumentId(row.get(0)?), PathBuf::from(row.get::<_, String>(1)?), row.get::<_, String>(2)?))
+                    Ok((
+                        DocumentId(row.get(0)?),
+                        PathBuf::from(row.get::<_, String>(1)?),
+                        row.get::<_, String>(2)?,
+                    ))
                 })?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let mut removed = Removed::default();
             for (id, path, name) in documents {
-                let other = others.iter().find(|other| path == other.path || other.is_folder && path.starts_with(&other.path));
+                let other = others
+                    .iter()
+                    .find(|other| path == other.path || other.is_folder && path.starts_with(&other.path));
                 if let Some(other) = other {
-                    transaction.execute("UPDATE documents SET source = ?2 WHERE id = ?1", [id.0, other.id.0])?;
+                    transaction.execute(
+                        "UPDATE documents SET source = ?2 WHERE id = ?1",
+                        [id.0, other.id.0],
+                    )?;
                 } else {
                     rows::delete_document(transaction, id)?;
                     removed.documents += 1;
@@ -183,9 +213,10 @@ impl Index {
         match self.lock() {
             Ok(_lock) => {
                 let keywords = |error| self.keywords_error(error);
-                let mut writer = self.keywords().writer().map_err(keywords)?;
+                let index = self.keywords();
+                let mut writer = index.writer().map_err(keywords)?;
                 self.catch_up(&mut writer)?;
-                writer.purge().map_err(keywords)?;
+                writer.purge(&index).map_err(keywords)?;
                 writer.close().map_err(keywords)?;
             }
             // An update that is under way does the rest, and it finds nothing in the meantime.
@@ -200,11 +231,16 @@ impl Index {
     /// # Errors
     /// When there is no such document, or the index cannot be written.
     pub fn unlock(&self, document: DocumentId, password: &str) -> Result<(), IndexError> {
-        let changed = self
-            .database
-            .write(|transaction| transaction.execute("UPDATE documents SET state = 'waiting' WHERE id = ?1", [document.0]))?;
+        let changed = self.database.write(|transaction| {
+            transaction.execute(
+                "UPDATE documents SET state = 'waiting' WHERE id = ?1",
+                [document.0],
+            )
+        })?;
         if changed == 0 {
-            return Err(IndexError::Refused("this document is not in the index (any more)".into()));
+            return Err(IndexError::Refused(
+                "this document is not in the index (any more)".into(),
+            ));
         }
         self.passwords().insert(document, password.to_owned());
         Ok(())
@@ -223,7 +259,8 @@ impl Index {
     /// # Errors
     /// When the index cannot be read.
     pub fn documents(&self, state: Option<State>) -> Result<Vec<IndexedDocument>, IndexError> {
-        self.database.read(|connection| rows::documents(connection, state))
+        self.database
+            .read(|connection| rows::documents(connection, state))
     }
 
     /// A document.
@@ -231,7 +268,8 @@ impl Index {
     /// # Errors
     /// When the index cannot be read.
     pub fn document(&self, id: DocumentId) -> Result<Option<IndexedDocument>, IndexError> {
-        self.database.read(|connection| rows::document_by_id(connection, id))
+        self.database
+            .read(|connection| rows::document_by_id(connection, id))
     }
 
     /// A passage.
@@ -239,7 +277,9 @@ impl Index {
     /// # Errors
     /// When the index cannot be read.
     pub fn passage(&self, id: PassageId) -> Result<Option<StoredPassage>, IndexError> {
-        let found = self.database.read(|connection| rows::passage_by_id(connection, id))?;
+        let found = self
+            .database
+            .read(|connection| rows::passage_by_id(connection, id))?;
         Ok(found.map(|(stored, _)| stored))
     }
 
@@ -248,7 +288,8 @@ impl Index {
     /// # Errors
     /// When the index cannot be read.
     pub fn passages(&self, document: DocumentId) -> Result<Vec<StoredPassage>, IndexError> {
-        self.database.read(|connection| rows::passages_between(connection, document, 0, usize::MAX))
+        self.database
+            .read(|connection| rows::passages_between(connection, document, 0, usize::MAX))
     }
 
     /// Whether passages are found by what they mean.
@@ -263,7 +304,11 @@ impl Index {
     pub fn status(&self) -> Result<Status, IndexError> {
         let sources = self.sources()?;
         self.database.read(|connection| {
-            let count = |sql: &str| connection.prepare_cached(sql)?.query_row([], |row| row.get::<_, usize>(0));
+            let count = |sql: &str| {
+                connection
+                    .prepare_cached(sql)?
+                    .query_row([], |row| row.get::<_, usize>(0))
+            };
             Ok(Status {
                 waiting: count("SELECT count(*) FROM documents WHERE state = 'waiting'")?,
                 ready: count("SELECT count(*) FROM documents WHERE state = 'ready'")?,
@@ -296,7 +341,10 @@ impl Index {
                 |row| Ok((row.get::<_, bool>(0)?, row.get::<_, i64>(1)?)),
             )
         })?;
-        let has = self.keywords().count().map_err(|error| self.keywords_error(error))?;
+        let has = self
+            .keywords()
+            .count()
+            .map_err(|error| self.keywords_error(error))?;
         Ok(is_noted || has == passages.unsigned_abs())
     }
 
@@ -307,7 +355,10 @@ impl Index {
         let made = Keywords::create(self.keywords().folder()).map_err(keywords)?;
         *self.keywords.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
         self.database.write(|transaction| {
-            transaction.execute("UPDATE documents SET in_keywords = 0 WHERE id IN (SELECT document FROM passages)", [])
+            transaction.execute(
+                "UPDATE documents SET in_keywords = 0 WHERE id IN (SELECT document FROM passages)",
+                [],
+            )
         })?;
         let mut writer = self.keywords().writer().map_err(keywords)?;
         self.catch_up(&mut writer)?;
@@ -315,7 +366,10 @@ impl Index {
     }
 
     fn keywords(&self) -> Arc<Keywords> {
-        self.keywords.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.keywords
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     fn vectors(&self) -> MutexGuard<'_, Vectors> {
@@ -331,21 +385,22 @@ impl Index {
     }
 }
 
-/// Whether a password would help.
-fn asks_for_password(fault: &Fault) -> bool {
-    matches!(fault, Fault::Encrypted)
-}
-
 fn load(folder: Option<&Path>) -> (Option<Encoder>, Meaning) {
     let missing = || Meaning::Missing {
-        what_to_do: "passages are found by their words only; to find them by meaning too: reprise models fetch \
+        what_to_do:
+            "passages are found by their words only; to find them by meaning too: reprise models fetch \
                      all-minilm-l6-v2"
-            .into(),
+                .into(),
     };
     match folder {
         Some(folder) if folder.is_dir() => match Encoder::load(folder) {
             Ok(encoder) => (Some(encoder), Meaning::Ready),
-            Err(error) => (None, Meaning::Broken { why: error.to_string() }),
+            Err(error) => (
+                None,
+                Meaning::Broken {
+                    why: error.to_string(),
+                },
+            ),
         },
         _ => (None, missing()),
     }
@@ -356,13 +411,17 @@ fn lock(folder: &Path) -> Result<File, IndexError> {
     let file = File::create(&path).map_err(|error| IndexError::files("make", &path, error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(IndexError::InUse { folder: folder.to_owned() }),
+        Err(TryLockError::WouldBlock) => Err(IndexError::InUse {
+            folder: folder.to_owned(),
+        }),
         Err(TryLockError::Error(error)) => Err(IndexError::files("lock", &path, error)),
     }
 }
 
 fn bytes_in(folder: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return 0;
+    };
     let bytes = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(metadata) if metadata.is_dir() => bytes_in(&entry.path()),
         Ok(metadata) => metadata.len(),
@@ -373,5 +432,8 @@ fn bytes_in(folder: &Path) -> u64 {
 
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.ok().and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0)
+    since
+        .ok()
+        .and_then(|since| i64::try_from(since.as_millis()).ok())
+        .unwrap_or(0)
 }

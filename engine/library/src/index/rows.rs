@@ -20,7 +20,11 @@ pub(crate) fn estimated_tokens(text: &str) -> usize {
     let (mut narrow, mut wide) = (0, 0);
     for character in text.chars() {
         // Scripts beyond these take about a token for each character.
-        if u32::from(character) < 0x0590 { narrow += 1 } else { wide += 1 }
+        if u32::from(character) < 0x0590 {
+            narrow += 1
+        } else {
+            wide += 1
+        }
     }
     usize::div_ceil(narrow, TOKEN_CHARACTERS) + wide
 }
@@ -61,7 +65,13 @@ pub(super) fn numbered(document: DocumentId, path: &Path, passages: Vec<Passage>
                 break id;
             }
         };
-        StoredPassage { id, document, path: path.to_owned(), number, passage }
+        StoredPassage {
+            id,
+            document,
+            path: path.to_owned(),
+            number,
+            passage,
+        }
     };
     passages.into_iter().enumerate().map(number).collect()
 }
@@ -102,9 +112,13 @@ fn document(row: &Row<'_>) -> rusqlite::Result<IndexedDocument> {
     })
 }
 
-pub(super) fn documents(connection: &Connection, state: Option<State>) -> rusqlite::Result<Vec<IndexedDocument>> {
-    let mut statement =
-        connection.prepare_cached(&format!("{DOCUMENT} WHERE ?1 IS NULL OR state = ?1 ORDER BY path"))?;
+pub(super) fn documents(
+    connection: &Connection,
+    state: Option<State>,
+) -> rusqlite::Result<Vec<IndexedDocument>> {
+    let mut statement = connection.prepare_cached(&format!(
+        "{DOCUMENT} WHERE ?1 IS NULL OR state = ?1 ORDER BY path"
+    ))?;
     statement.query_map([state.map(State::word)], document)?.collect()
 }
 
@@ -116,7 +130,8 @@ pub(super) fn document_by_id(
     statement.query_row([id.0], document).optional()
 }
 
-const PASSAGE: &str = "SELECT passages.id, document, documents.path, documents.name, number, place, headings, first_byte,
+const PASSAGE: &str =
+    "SELECT passages.id, document, documents.path, documents.name, number, place, headings, first_byte,
     end_byte, is_ocr, text, content FROM passages JOIN documents ON documents.id = document";
 
 fn passage(row: &Row<'_>) -> rusqlite::Result<(StoredPassage, Content)> {
@@ -160,8 +175,9 @@ pub(super) fn passages_between(
     first: usize,
     last: usize,
 ) -> rusqlite::Result<Vec<StoredPassage>> {
-    let mut statement = connection
-        .prepare_cached(&format!("{PASSAGE} WHERE document = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number"))?;
+    let mut statement = connection.prepare_cached(&format!(
+        "{PASSAGE} WHERE document = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number"
+    ))?;
     let last = i64::try_from(last).unwrap_or(i64::MAX);
     let rows = statement.query_map(params![document.0, first, last], passage)?;
     rows.map(|row| row.map(|(stored, _)| stored)).collect()
@@ -173,8 +189,9 @@ pub(super) fn passages_with(
     content: &Content,
     is_wanted: impl Fn(DocumentId) -> bool,
 ) -> rusqlite::Result<Vec<StoredPassage>> {
-    let mut statement =
-        connection.prepare_cached(&format!("{PASSAGE} WHERE content = ?1 ORDER BY documents.path, number"))?;
+    let mut statement = connection.prepare_cached(&format!(
+        "{PASSAGE} WHERE content = ?1 ORDER BY documents.path, number"
+    ))?;
     let mut rows = statement.query([content])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
@@ -193,12 +210,15 @@ pub(super) fn replace_passages(
     document: DocumentId,
     passages: &[StoredPassage],
 ) -> rusqlite::Result<bool> {
-    let there =
-        transaction.prepare_cached("UPDATE documents SET in_keywords = 0 WHERE id = ?1")?.execute([document.0])?;
+    let there = transaction
+        .prepare_cached("UPDATE documents SET in_keywords = 0 WHERE id = ?1")?
+        .execute([document.0])?;
     if there == 0 {
         return Ok(false);
     }
-    transaction.prepare_cached("DELETE FROM passages WHERE document = ?1")?.execute([document.0])?;
+    transaction
+        .prepare_cached("DELETE FROM passages WHERE document = ?1")?
+        .execute([document.0])?;
     let mut statement = transaction.prepare_cached(
         "INSERT INTO passages (id, document, number, content, place, headings, first_byte, end_byte, is_ocr, text)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
@@ -224,8 +244,12 @@ pub(super) fn replace_passages(
 
 /// Deletes documents, and notes that the keyword index has yet to lose them.
 pub(super) fn delete_document(transaction: &Transaction<'_>, document: DocumentId) -> rusqlite::Result<()> {
-    transaction.prepare_cached("INSERT OR IGNORE INTO erased VALUES (?1)")?.execute([document.0])?;
-    transaction.prepare_cached("DELETE FROM documents WHERE id = ?1")?.execute([document.0])?;
+    transaction
+        .prepare_cached("INSERT OR IGNORE INTO erased VALUES (?1)")?
+        .execute([document.0])?;
+    transaction
+        .prepare_cached("DELETE FROM documents WHERE id = ?1")?
+        .execute([document.0])?;
     Ok(())
 }
 
@@ -236,7 +260,10 @@ pub(super) fn delete_lone_vectors(transaction: &Transaction<'_>) -> rusqlite::Re
         [],
     )?;
     if gone > 0 {
-        transaction.execute("UPDATE counters SET value = value + 1 WHERE name = 'vectors_erased'", [])?;
+        transaction.execute(
+            "UPDATE counters SET value = value + 1 WHERE name = 'vectors_erased'",
+            [],
+        )?;
     }
     Ok(())
 }

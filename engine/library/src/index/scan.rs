@@ -8,7 +8,14 @@ use std::time::UNIX_EPOCH;
 use ignore::WalkBuilder;
 
 /// Folders that programs fill, and nobody reads.
-const SKIPPED_FOLDERS: [&str; 6] = ["node_modules", "__pycache__", "target", "venv", "$RECYCLE.BIN", "System Volume Information"];
+const SKIPPED_FOLDERS: [&str; 6] = [
+    "node_modules",
+    "__pycache__",
+    "target",
+    "venv",
+    "$RECYCLE.BIN",
+    "System Volume Information",
+];
 
 /// A file on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +35,10 @@ pub(super) struct Scanned {
 /// All files of a source; none when it is not there (an unplugged drive is no reason to forget what was read of it).
 pub(super) fn scan(root: &Path, is_cancelled: &dyn Fn() -> bool) -> Option<Scanned> {
     let metadata = root.metadata().ok()?;
-    let mut scanned = Scanned { files: Vec::new(), troubles: Vec::new() };
+    let mut scanned = Scanned {
+        files: Vec::new(),
+        troubles: Vec::new(),
+    };
     if metadata.is_file() {
         scanned.files.push(found(root.to_owned(), &metadata));
         return Some(scanned);
@@ -40,7 +50,8 @@ pub(super) fn scan(root: &Path, is_cancelled: &dyn Fn() -> bool) -> Option<Scann
             let name = entry.file_name().to_string_lossy();
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
             // What a person named is taken, whatever its name.
-            entry.depth() == 0 || !(is_folder && SKIPPED_FOLDERS.contains(&name.as_ref()) && !is_own(entry.path(), &name))
+            entry.depth() == 0
+                || !(is_folder && SKIPPED_FOLDERS.contains(&name.as_ref()) && !is_own(entry.path(), &name))
         })
         .build();
     for entry in walk {
@@ -83,11 +94,16 @@ fn is_own(path: &Path, name: &str) -> bool {
 }
 
 fn found(path: PathBuf, metadata: &Metadata) -> Found {
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     Found {
         path,
         bytes: i64::try_from(metadata.len()).unwrap_or(i64::MAX),
-        modified_ns: modified.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or(0),
+        modified_ns: modified
+            .and_then(|since| i64::try_from(since.as_nanos()).ok())
+            .unwrap_or(0),
     }
 }
 
@@ -102,7 +118,13 @@ mod tests {
         let mut names: Vec<_> = scanned
             .files
             .iter()
-            .map(|file| file.path.strip_prefix(root).unwrap().to_string_lossy().into_owned())
+            .map(|file| {
+                file.path
+                    .strip_prefix(root)
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned()
+            })
             .collect();
         names.sort();
         names
@@ -113,12 +135,28 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for path in [
-            ".git/config", ".hidden.txt", "node_modules/a/readme.md", "notes.md", "deep/er/b.txt", "target/CACHEDIR.TAG",
-            "target/x.txt", "sub/target/mine.txt", "private/secret.txt", ".ignore",
+            ".git/config",
+            ".hidden.txt",
+            "node_modules/a/readme.md",
+            "notes.md",
+            "deep/er/b.txt",
+            "target/CACHEDIR.TAG",
+            "target/x.txt",
+            "sub/target/mine.txt",
+            "private/secret.txt",
+            ".ignore",
         ] {
             let path = root.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(&path, if path.ends_with(".ignore") { "private/\n" } else { "x" }).unwrap();
+            fs::write(
+                &path,
+                if path.ends_with(".ignore") {
+                    "private/\n"
+                } else {
+                    "x"
+                },
+            )
+            .unwrap();
         }
         assert_eq!(names(&root), ["deep/er/b.txt", "notes.md", "sub/target/mine.txt"]);
         assert!(scan(&root.join("gone"), &|| false).is_none());

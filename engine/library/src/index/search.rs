@@ -85,8 +85,16 @@ impl Index {
         by: By,
     ) -> Result<FoundPassages, IndexError> {
         let depth = DEPTH.max(2 * limit);
-        let words = if by == By::Meaning { Vec::new() } else { self.by_words(question, documents, depth)? };
-        let nearest = if by == By::Words { Vec::new() } else { self.by_meaning(question, documents, depth)? };
+        let words = if by == By::Meaning {
+            Vec::new()
+        } else {
+            self.by_words(question, documents, depth)?
+        };
+        let nearest = if by == By::Words {
+            Vec::new()
+        } else {
+            self.by_meaning(question, documents, depth)?
+        };
         let wanted: Option<HashSet<DocumentId>> = documents.map(|ids| ids.iter().copied().collect());
         let is_wanted = |id: DocumentId| wanted.as_ref().is_none_or(|wanted| wanted.contains(&id));
         let hits = self.database.read(|connection| {
@@ -95,11 +103,21 @@ impl Index {
             let mut rank = 0;
             for id in words {
                 // What is gone from the database is not there, whatever the keyword index says yet.
-                let Some((stored, content)) = rows::passage_by_id(connection, id)? else { continue };
+                let Some((stored, content)) = rows::passage_by_id(connection, id)? else {
+                    continue;
+                };
                 if !hits.contains_key(&content) {
                     rank += 1;
                     let score = KEYWORDS_WEIGHT / (RANK_OFFSET + rank as f32);
-                    hits.insert(content, Hit { stored, score, words_rank: Some(rank), meaning_rank: None });
+                    hits.insert(
+                        content,
+                        Hit {
+                            stored,
+                            score,
+                            words_rank: Some(rank),
+                            meaning_rank: None,
+                        },
+                    );
                 }
             }
             let mut rank = 0;
@@ -109,9 +127,20 @@ impl Index {
                     rank += 1;
                     hit.score += score;
                     hit.meaning_rank = Some(rank);
-                } else if let Some(stored) = rows::passages_with(connection, &content, is_wanted)?.into_iter().next() {
+                } else if let Some(stored) = rows::passages_with(connection, &content, is_wanted)?
+                    .into_iter()
+                    .next()
+                {
                     rank += 1;
-                    hits.insert(content, Hit { stored, score, words_rank: None, meaning_rank: Some(rank) });
+                    hits.insert(
+                        content,
+                        Hit {
+                            stored,
+                            score,
+                            words_rank: None,
+                            meaning_rank: Some(rank),
+                        },
+                    );
                 }
             }
             Ok(hits)
@@ -119,11 +148,19 @@ impl Index {
         let mut hits: Vec<Hit> = hits.into_values().collect();
         let best_rank = |hit: &Hit| hit.words_rank.into_iter().chain(hit.meaning_rank).min();
         hits.sort_by(|a, b| {
-            let order = b.score.total_cmp(&a.score).then_with(|| best_rank(a).cmp(&best_rank(b)));
-            order.then_with(|| a.stored.path.cmp(&b.stored.path)).then(a.stored.number.cmp(&b.stored.number))
+            let order = b
+                .score
+                .total_cmp(&a.score)
+                .then_with(|| best_rank(a).cmp(&best_rank(b)));
+            order
+                .then_with(|| a.stored.path.cmp(&b.stored.path))
+                .then(a.stored.number.cmp(&b.stored.number))
         });
         hits.truncate(limit);
-        Ok(FoundPassages { hits, meaning: self.meaning() })
+        Ok(FoundPassages {
+            hits,
+            meaning: self.meaning(),
+        })
     }
 
     fn by_words(
@@ -150,14 +187,19 @@ impl Index {
         documents: Option<&[DocumentId]>,
         depth: usize,
     ) -> Result<Vec<Content>, IndexError> {
-        let Some(encoder) = &self.encoder else { return Ok(Vec::new()) };
+        let Some(encoder) = &self.encoder else {
+            return Ok(Vec::new());
+        };
         let vector = encoder.embed_one(question)?;
         let mut vectors = self.vectors();
         let among = self.database.read(|connection| {
             vectors.refresh(connection, encoder.dimensions())?;
-            let Some(documents) = documents else { return Ok(None) };
+            let Some(documents) = documents else {
+                return Ok(None);
+            };
             let mut among = HashSet::new();
-            let mut statement = connection.prepare_cached("SELECT content FROM passages WHERE document = ?1")?;
+            let mut statement =
+                connection.prepare_cached("SELECT content FROM passages WHERE document = ?1")?;
             for id in documents {
                 let rows = statement.query_map([id.0], |row| row.get::<_, Content>(0))?;
                 for content in rows {

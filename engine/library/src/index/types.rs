@@ -1,9 +1,12 @@
 //! What the index tells of: sources, documents, passages, and how far it is.
 
+use std::fmt;
+use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use reprise_engine::{Owner, SegmentKind};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Passage;
@@ -18,13 +21,42 @@ const OWNER_NAME_CHARACTERS: usize = 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct SourceId(pub i64);
 
-/// A file. The number is made of its path, so that it is the same in every index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+/// A file. The number is made of its path, so that it is the same in every index. It is written as 16 digits, because a
+/// page in the window has no numbers that large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DocumentId(pub i64);
 
 /// A passage. The number is made of its document and its content: it stays when something else in the file changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+/// It is written like a document's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PassageId(pub i64);
+
+/// Numbers as 16 hexadecimal digits.
+macro_rules! written_in_digits {
+    ($($id:ident),*) => {$(
+        impl fmt::Display for $id {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(out, "{:016x}", self.0)
+            }
+        }
+
+        impl FromStr for $id {
+            type Err = ParseIntError;
+
+            fn from_str(digits: &str) -> Result<$id, ParseIntError> {
+                i64::from_str_radix(digits, 16).map($id)
+            }
+        }
+
+        impl Serialize for $id {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+    )*};
+}
+
+written_in_digits!(DocumentId, PassageId);
 
 impl DocumentId {
     /// Of the file at this path.
@@ -36,7 +68,7 @@ impl DocumentId {
     /// names repeat.
     pub fn owner(self, name: &str) -> Option<Owner> {
         let name: String = name.chars().take(OWNER_NAME_CHARACTERS).collect();
-        Owner::new(DOCUMENT_OWNER, format!("{name}#{:016x}", self.0)).ok()
+        Owner::new(DOCUMENT_OWNER, format!("{name}#{self}")).ok()
     }
 }
 

@@ -24,7 +24,10 @@ pub(super) struct Vectors {
 
 /// A vector as it is kept.
 pub(super) fn packed(vector: &[f32]) -> Vec<u8> {
-    vector.iter().flat_map(|&value| f32_to_f16(value).to_le_bytes()).collect()
+    vector
+        .iter()
+        .flat_map(|&value| f32_to_f16(value).to_le_bytes())
+        .collect()
 }
 
 impl Vectors {
@@ -34,10 +37,15 @@ impl Vectors {
             .prepare_cached("SELECT value FROM counters WHERE name = 'vectors_erased'")?
             .query_row([], |row| row.get(0))?;
         if erasures != self.erasures || dimensions != self.dimensions {
-            *self = Vectors { erasures, dimensions, ..Vectors::default() };
+            *self = Vectors {
+                erasures,
+                dimensions,
+                ..Vectors::default()
+            };
         }
-        let mut statement = connection
-            .prepare_cached("SELECT number, content, vector FROM vectors WHERE number > ?1 ORDER BY number")?;
+        let mut statement = connection.prepare_cached(
+            "SELECT number, content, vector FROM vectors WHERE number > ?1 ORDER BY number",
+        )?;
         let mut rows = statement.query([self.last_number])?;
         while let Some(row) = rows.next()? {
             self.last_number = row.get(0)?;
@@ -45,14 +53,25 @@ impl Vectors {
             // One of another length was not made by this model.
             if bytes.len() == 2 * dimensions {
                 self.contents.push(row.get(1)?);
-                self.halves.extend(bytes.as_chunks::<2>().0.iter().map(|two| u16::from_le_bytes(*two)));
+                self.halves.extend(
+                    bytes
+                        .as_chunks::<2>()
+                        .0
+                        .iter()
+                        .map(|two| u16::from_le_bytes(*two)),
+                );
             }
         }
         Ok(())
     }
 
     /// The contents nearest to a vector, nearest first; among these only, where some are named.
-    pub(super) fn nearest(&self, vector: &[f32], among: Option<&HashSet<Content>>, limit: usize) -> Vec<(Content, f32)> {
+    pub(super) fn nearest(
+        &self,
+        vector: &[f32],
+        among: Option<&HashSet<Content>>,
+        limit: usize,
+    ) -> Vec<(Content, f32)> {
         let isa = Isa::best();
         let mut scores = [0.0; ROWS];
         let mut best: Vec<(usize, f32)> = Vec::new();
@@ -72,7 +91,9 @@ impl Vectors {
             }
         }
         keep(&mut best, limit);
-        best.into_iter().map(|(index, score)| (self.contents[index], score)).collect()
+        best.into_iter()
+            .map(|(index, score)| (self.contents[index], score))
+            .collect()
     }
 }
 
@@ -80,7 +101,11 @@ impl Vectors {
 fn keep(best: &mut Vec<(usize, f32)>, limit: usize) -> f32 {
     best.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     best.truncate(limit);
-    if best.len() == limit { best.last().map_or(f32::NEG_INFINITY, |last| last.1) } else { f32::NEG_INFINITY }
+    if best.len() == limit {
+        best.last().map_or(f32::NEG_INFINITY, |last| last.1)
+    } else {
+        f32::NEG_INFINITY
+    }
 }
 
 #[cfg(test)]

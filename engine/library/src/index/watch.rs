@@ -60,15 +60,24 @@ impl Watch {
     ///
     /// # Errors
     /// When the system has no way to watch.
-    pub fn start(sources: &[Source], mut changed: impl FnMut() + Send + 'static) -> Result<Watch, IndexError> {
+    pub fn start(
+        sources: &[Source],
+        mut changed: impl FnMut() + Send + 'static,
+    ) -> Result<Watch, IndexError> {
         let cannot = |path: &Path, error: notify::Error| {
             IndexError::files("watch", path, std::io::Error::other(error.to_string()))
         };
         let (sender, receiver) = mpsc::channel();
-        let files: Vec<PathBuf> =
-            sources.iter().filter(|source| !source.is_folder).map(|source| source.path.clone()).collect();
-        let folders: Vec<PathBuf> =
-            sources.iter().filter(|source| source.is_folder).map(|source| source.path.clone()).collect();
+        let files: Vec<PathBuf> = sources
+            .iter()
+            .filter(|source| !source.is_folder)
+            .map(|source| source.path.clone())
+            .collect();
+        let folders: Vec<PathBuf> = sources
+            .iter()
+            .filter(|source| source.is_folder)
+            .map(|source| source.path.clone())
+            .collect();
         let listen = move |event: notify::Result<Event>| {
             let matters = match &event {
                 Ok(event) => {
@@ -85,7 +94,8 @@ impl Watch {
                 let _ = sender.send(());
             }
         };
-        let mut watcher = notify::recommended_watcher(listen).map_err(|error| cannot(Path::new("folders"), error))?;
+        let mut watcher =
+            notify::recommended_watcher(listen).map_err(|error| cannot(Path::new("folders"), error))?;
         let mut troubles = Vec::new();
         for source in sources {
             // A file that is replaced is another one: its folder tells.
@@ -119,7 +129,11 @@ impl Watch {
             .name("watch".into())
             .spawn(follow)
             .map_err(|error| IndexError::files("start a thread to watch", Path::new("folders"), error))?;
-        Ok(Watch { watcher: Some(watcher), thread: Some(thread), troubles })
+        Ok(Watch {
+            watcher: Some(watcher),
+            thread: Some(thread),
+            troubles,
+        })
     }
 }
 

@@ -4,27 +4,25 @@
 //! was. In the database a document's passages and the note that the keyword index lacks them change together; the note
 //! goes once the keyword index has committed.
 
+mod embedding;
+mod reading;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, bounded};
 use reprise_engine::CancelToken;
-use reprise_engine::encoder::{Encoder, Workspace};
 use rusqlite::params;
-use xxhash_rust::xxh3::xxh3_128;
 
+use super::Index;
 use super::error::IndexError;
 use super::keywords::KeywordsWriter;
-use super::rows::{self, Content, estimated_tokens};
+use super::rows;
 use super::scan::{self, Found};
 use super::types::{DocumentId, Source, State, StoredPassage};
-use super::{Index, vectors};
-use crate::document::ReadOptions;
-use crate::error::{Fault, LibraryError, system_words};
-use crate::{Document, PASSAGE_TOKENS, split};
+use reading::{Job, Outcome, read};
 
 /// Files of a commit, unless their text is long or time runs on.
 const COMMIT_FILES: usize = 32;
@@ -32,12 +30,6 @@ const COMMIT_BYTES: usize = 4 << 20;
 const COMMIT_AFTER: Duration = Duration::from_secs(2);
 /// How often a pause or a stop is looked for.
 const GLANCE: Duration = Duration::from_millis(20);
-/// Passages that a thread embeds before it looks up.
-const EMBED_BATCH: usize = 8;
-/// Vectors of a commit.
-const COMMIT_VECTORS: usize = 128;
-/// Larger files are not read.
-const LIMIT_BYTES: u64 = 256 << 20;
 
 /// How a run is done, and how its caller takes part.
 pub struct Run<'a> {
@@ -97,27 +89,6 @@ pub struct Updated {
     pub stopped: bool,
 }
 
-/// A file to be read.
-struct Job {
-    id: DocumentId,
-    path: PathBuf,
-    name: String,
-    bytes: u64,
-    hash: Option<Vec<u8>>,
-    has_passages: bool,
-    password: Option<String>,
-    /// Whether the person named this very file.
-    is_named: bool,
-}
-
-/// What came of it.
-enum Outcome {
-    Stopped,
-    Unchanged,
-    Read { hash: [u8; 16], passages: Vec<StoredPassage>, notes: Vec<String> },
-    NoText { hash: Option<[u8; 16]>, state: State, trouble: String, needs_password: bool },
-}
-
 impl Index {
     /// Brings the index up to date. It takes long: call it on a thread of its own, with nobody else updating.
     ///
@@ -140,7 +111,9 @@ impl Index {
             }
         }
         if updated.gone.documents > 0 {
-            writer.purge().map_err(|error| self.keywords_error(error))?;
+            writer
+                .purge(&keywords)
+                .map_err(|error| self.keywords_error(error))?;
             self.database.empty_log()?;
         }
         writer.close().map_err(|error| self.keywords_error(error))?;
@@ -173,13 +146,20 @@ impl Index {
                 let is_text = file.path.to_str().is_some();
                 if !is_text {
                     let path = file.path.display();
-                    updated.troubles.push(format!("{path}: its name is not valid Unicode; rename it"));
+                    updated
+                        .troubles
+                        .push(format!("{path}: its name is not valid Unicode; rename it"));
                 }
                 is_text && seen.insert(file.path.clone())
             });
-            let gone = self.database.write(|transaction| note_files(transaction, &source, &files))?;
+            let gone = self
+                .database
+                .write(|transaction| note_files(transaction, &source, &files))?;
             updated.gone.documents += gone.len();
-            updated.gone.owners.extend(gone.into_iter().filter_map(|(id, name)| id.owner(&name)));
+            updated
+                .gone
+                .owners
+                .extend(gone.into_iter().filter_map(|(id, name)| id.owner(&name)));
         }
         if updated.gone.documents > 0 {
             self.database.write(rows::delete_lone_vectors)?;
@@ -236,10 +216,19 @@ impl Index {
                             }
                             done += 1;
                             let trouble = match &outcome {
-                                Outcome::NoText { state: State::Failed, trouble, .. } => Some(trouble.clone()),
+                                Outcome::NoText {
+                                    state: State::Failed,
+                                    trouble,
+                                    ..
+                                } => Some(trouble.clone()),
                                 _ => None,
                             };
-                            (run.progress)(&Progress::Reading { done, total, path: job.path.clone(), trouble });
+                            (run.progress)(&Progress::Reading {
+                                done,
+                                total,
+                                path: job.path.clone(),
+                                trouble,
+                            });
                             batch.add(job, outcome);
                         }
                         Err(RecvTimeoutError::Timeout) => {}
@@ -289,12 +278,21 @@ impl Index {
         Ok(jobs)
     }
 
-    fn commit(&self, batch: Batch, writer: &mut KeywordsWriter, updated: &mut Updated) -> Result<(), IndexError> {
+    fn commit(
+        &self,
+        batch: Batch,
+        writer: &mut KeywordsWriter,
+        updated: &mut Updated,
+    ) -> Result<(), IndexError> {
         if batch.documents.is_empty() {
             return Ok(());
         }
         let done: Vec<bool> = self.database.write(|transaction| {
-            batch.documents.iter().map(|(id, outcome)| note_outcome(transaction, *id, outcome)).collect()
+            batch
+                .documents
+                .iter()
+                .map(|(id, outcome)| note_outcome(transaction, *id, outcome))
+                .collect()
         })?;
         for ((id, outcome), is_there) in batch.documents.iter().zip(done) {
             match outcome {
@@ -302,10 +300,19 @@ impl Index {
                 Outcome::Stopped => {}
                 Outcome::Unchanged => updated.unchanged += 1,
                 Outcome::Read { .. } => updated.read += 1,
-                Outcome::NoText { state: State::Skipped, .. } => updated.skipped += 1,
+                Outcome::NoText {
+                    state: State::Skipped,
+                    ..
+                } => updated.skipped += 1,
                 Outcome::NoText { .. } => updated.failed += 1,
             }
-            if !matches!(outcome, Outcome::NoText { needs_password: true, .. }) {
+            if !matches!(
+                outcome,
+                Outcome::NoText {
+                    needs_password: true,
+                    ..
+                }
+            ) {
                 self.passwords().remove(id);
             }
         }
@@ -318,12 +325,14 @@ impl Index {
         loop {
             let (erased, lacking) = self.database.read(|connection| {
                 let mut erased = connection.prepare_cached("SELECT document FROM erased")?;
-                let erased: Vec<DocumentId> =
-                    erased.query_map([], |row| row.get(0).map(DocumentId))?.collect::<rusqlite::Result<_>>()?;
+                let erased: Vec<DocumentId> = erased
+                    .query_map([], |row| row.get(0).map(DocumentId))?
+                    .collect::<rusqlite::Result<_>>()?;
                 let mut lacking =
                     connection.prepare_cached("SELECT id FROM documents WHERE in_keywords = 0 LIMIT 256")?;
-                let ids: Vec<DocumentId> =
-                    lacking.query_map([], |row| row.get(0).map(DocumentId))?.collect::<rusqlite::Result<_>>()?;
+                let ids: Vec<DocumentId> = lacking
+                    .query_map([], |row| row.get(0).map(DocumentId))?
+                    .collect::<rusqlite::Result<_>>()?;
                 let lacking: Vec<(DocumentId, Vec<StoredPassage>)> = ids
                     .into_iter()
                     .map(|id| Ok((id, rows::passages_between(connection, id, 0, usize::MAX)?)))
@@ -356,93 +365,6 @@ impl Index {
             })?;
         }
     }
-
-    /// Gives passages their vectors.
-    fn embed(&self, run: &mut Run<'_>, encoder: &Encoder, updated: &mut Updated) -> Result<(), IndexError> {
-        let total: usize = self.database.read(|connection| {
-            connection.query_row(
-                "SELECT count(DISTINCT content) FROM passages
-                 WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.content = passages.content)",
-                [],
-                |row| row.get(0),
-            )
-        })?;
-        let mut done = 0;
-        let mut workspaces: Vec<Workspace> =
-            (0..run.threads.max(1)).map(|_| Workspace::new(encoder)).collect();
-        while !run.cancel.is_cancelled() {
-            let texts = self.without_vector(COMMIT_VECTORS)?;
-            if texts.is_empty() {
-                break;
-            }
-            let made: Mutex<Vec<(Content, Vec<u8>)>> = Mutex::default();
-            let failure: Mutex<Option<IndexError>> = Mutex::default();
-            let next = AtomicUsize::new(0);
-            let (cancel, is_busy) = (&run.cancel, run.is_busy);
-            let batches: Vec<_> = texts.chunks(EMBED_BATCH).collect();
-            std::thread::scope(|scope| {
-                for workspace in &mut workspaces {
-                    scope.spawn(|| {
-                        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                            while is_busy() && !cancel.is_cancelled() {
-                                std::thread::sleep(GLANCE);
-                            }
-                            if cancel.is_cancelled() {
-                                return;
-                            }
-                            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-                            match encoder.embed(&texts, workspace) {
-                                Ok(vectors) => {
-                                    let vectors = vectors.iter().map(|vector| vectors::packed(vector));
-                                    let made_here = batch.iter().map(|(content, _)| *content).zip(vectors);
-                                    if let Ok(mut made) = made.lock() {
-                                        made.extend(made_here);
-                                    }
-                                }
-                                Err(error) => {
-                                    if let Ok(mut failure) = failure.lock() {
-                                        *failure = Some(error.into());
-                                    }
-                                    return;
-                                }
-                            }
-                        }
-                    });
-                }
-            });
-            let made = made.into_inner().unwrap_or_default();
-            self.database.write(|transaction| {
-                // A passage that is gone meanwhile needs none.
-                let mut statement = transaction.prepare_cached(
-                    "INSERT OR IGNORE INTO vectors (content, vector)
-                     SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM passages WHERE content = ?1)",
-                )?;
-                made.iter().try_for_each(|(content, vector)| statement.execute(params![content, vector]).map(drop))
-            })?;
-            if let Some(error) = failure.into_inner().unwrap_or_default() {
-                return Err(error);
-            }
-            done += made.len();
-            updated.embedded += made.len();
-            (run.progress)(&Progress::Embedding { done, total: total.max(done) });
-        }
-        Ok(())
-    }
-
-    fn without_vector(&self, limit: usize) -> Result<Vec<(Content, String)>, IndexError> {
-        self.database.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT content, headings, text FROM passages
-                 WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.content = passages.content)
-                 GROUP BY content LIMIT ?1",
-            )?;
-            let rows = statement.query_map([limit], |row| {
-                let headings: Vec<String> = serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default();
-                Ok((row.get(0)?, rows::embedded(&headings, &row.get::<_, String>(2)?)))
-            })?;
-            rows.collect()
-        })
-    }
 }
 
 /// Outcomes that wait for a commit.
@@ -454,7 +376,11 @@ struct Batch {
 
 impl Default for Batch {
     fn default() -> Batch {
-        Batch { documents: Vec::new(), bytes: 0, since: Instant::now() }
+        Batch {
+            documents: Vec::new(),
+            bytes: 0,
+            since: Instant::now(),
+        }
     }
 }
 
@@ -464,7 +390,10 @@ impl Batch {
             self.since = Instant::now();
         }
         if let Outcome::Read { passages, .. } = &outcome {
-            self.bytes += passages.iter().map(|stored| stored.passage.text.len()).sum::<usize>();
+            self.bytes += passages
+                .iter()
+                .map(|stored| stored.passage.text.len())
+                .sum::<usize>();
         }
         self.documents.push((job.id, outcome));
     }
@@ -477,46 +406,6 @@ impl Batch {
     }
 }
 
-/// Reads a file.
-fn read(job: &Job, cancel: &CancelToken) -> Outcome {
-    let fails = |trouble: String| Outcome::NoText { hash: None, state: State::Failed, trouble, needs_password: false };
-    if job.bytes > LIMIT_BYTES {
-        let fault = Fault::TooLarge { size_mib: job.bytes >> 20, limit_mib: LIMIT_BYTES >> 20 };
-        return fails(fault.to_string());
-    }
-    let bytes = match std::fs::read(&job.path) {
-        Ok(bytes) => bytes,
-        Err(error) => return fails(format!("it cannot be read: {}", system_words(&error))),
-    };
-    let hash = xxh3_128(&bytes).to_le_bytes();
-    if job.has_passages && job.hash.as_deref() == Some(&hash) {
-        return Outcome::Unchanged;
-    }
-    let mut options = ReadOptions::default().with_cancel(cancel.clone());
-    if let Some(password) = &job.password {
-        options = options.with_password(password.as_str());
-    }
-    match Document::from_bytes_with(&job.name, &bytes, &options) {
-        Ok(document) => {
-            let passages = split(&document, PASSAGE_TOKENS, &estimated_tokens);
-            let passages = rows::numbered(job.id, &job.path, passages);
-            Outcome::Read { hash, passages, notes: document.notes }
-        }
-        Err(_) if cancel.is_cancelled() => Outcome::Stopped,
-        Err(LibraryError::Document { fault, .. }) => {
-            // In a folder nobody asked for pictures and programs to be read.
-            let is_other = matches!(fault, Fault::UnknownKind { .. }) && !job.is_named;
-            Outcome::NoText {
-                hash: Some(hash),
-                state: if is_other { State::Skipped } else { State::Failed },
-                needs_password: super::asks_for_password(&fault),
-                trouble: fault.to_string(),
-            }
-        }
-        Err(error) => fails(error.to_string()),
-    }
-}
-
 /// Notes what comes of a file; false when it is gone from the index meanwhile.
 fn note_outcome(
     transaction: &rusqlite::Transaction<'_>,
@@ -525,8 +414,14 @@ fn note_outcome(
 ) -> rusqlite::Result<bool> {
     let changed = match outcome {
         Outcome::Stopped => 0,
-        Outcome::Unchanged => transaction.execute("UPDATE documents SET state = 'ready' WHERE id = ?1", [id.0])?,
-        Outcome::Read { hash, passages, notes } => {
+        Outcome::Unchanged => {
+            transaction.execute("UPDATE documents SET state = 'ready' WHERE id = ?1", [id.0])?
+        }
+        Outcome::Read {
+            hash,
+            passages,
+            notes,
+        } => {
             if !rows::replace_passages(transaction, id, passages)? {
                 return Ok(false);
             }
@@ -538,7 +433,12 @@ fn note_outcome(
                 params![id.0, hash, notes],
             )?
         }
-        Outcome::NoText { hash, state, trouble, needs_password } => {
+        Outcome::NoText {
+            hash,
+            state,
+            trouble,
+            needs_password,
+        } => {
             if !rows::replace_passages(transaction, id, &[])? {
                 return Ok(false);
             }
@@ -557,9 +457,11 @@ fn note_files(
     source: &Source,
     files: &[Found],
 ) -> rusqlite::Result<Vec<(DocumentId, String)>> {
-    let still = transaction.query_row("SELECT count(*) FROM sources WHERE id = ?1", [source.id.0], |row| {
-        row.get::<_, i64>(0)
-    })?;
+    let still = transaction.query_row(
+        "SELECT count(*) FROM sources WHERE id = ?1",
+        [source.id.0],
+        |row| row.get::<_, i64>(0),
+    )?;
     if still == 0 {
         // Removed meanwhile.
         return Ok(Vec::new());
@@ -595,5 +497,8 @@ fn note_files(
 }
 
 pub(super) fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
