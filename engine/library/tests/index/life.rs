@@ -323,3 +323,63 @@ proptest! {
         }
     }
 }
+
+/// With the model for meanings, where it is.
+#[test]
+fn what_means_the_same_is_found_without_a_common_word() {
+    let Some(encoder) = crate::encoder() else { return };
+    let place = Place::new();
+    place.write(
+        "car.txt",
+        "Fill the tank of the automobile with petrol before the journey.",
+    );
+    place.write("cake.txt", "Beat the eggs with sugar and bake at medium heat.");
+    place.write(
+        "tax.txt",
+        "The return is due at the revenue office by the end of July.",
+    );
+    let (index, _) = reprise_library::index::Index::open(&place.index_folder(), Some(&encoder)).unwrap();
+    let source = index.add(&place.documents()).unwrap();
+    assert_eq!(update(&index).embedded, 3);
+    assert_eq!(index.meaning(), Meaning::Ready);
+    for (question, file) in [
+        ("refuelling my vehicle", "car.txt"),
+        ("dessert recipe", "cake.txt"),
+        ("paying the government", "tax.txt"),
+    ] {
+        let hit = &index.search(question, 3).unwrap().hits[0];
+        assert_eq!(hit.stored.passage.document, file, "{question}");
+        assert_eq!((hit.words_rank, hit.meaning_rank), (None, Some(1)));
+    }
+    // An edit embeds what changed; removal takes the vectors too.
+    place.write(
+        "car.txt",
+        "Nothing about that any more, only about sailing boats and the wind.",
+    );
+    assert_eq!(update(&index).embedded, 1);
+    assert_eq!(index.status().unwrap().without_vector, 0);
+    index.remove(source.id).unwrap();
+    assert!(index.search("refuelling my vehicle", 3).unwrap().hits.is_empty());
+    let connection = rusqlite::Connection::open(place.index_folder().join("passages.sqlite")).unwrap();
+    let vectors: i64 = connection
+        .query_row("SELECT count(*) FROM vectors", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(vectors, 0);
+}
+
+#[test]
+fn changes_on_disk_are_told() {
+    use reprise_library::index::watch::Watch;
+    let place = Place::new();
+    let index = place.filled();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let watch = Watch::start(&index.sources().unwrap(), move || drop(sender.send(()))).unwrap();
+    assert!(watch.troubles.is_empty(), "{:?}", watch.troubles);
+    place.write("new.txt", "about plums");
+    // However long it takes: what happens is what counts.
+    receiver.recv().unwrap();
+    update(&index);
+    assert_eq!(found(&index, "plums"), ["new.txt"]);
+    drop(watch);
+    assert!(receiver.recv().is_err(), "it ends");
+}

@@ -92,3 +92,14 @@ pub fn bytes_of(folder: &Path) -> Vec<u8> {
 pub fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
+
+/// The folder of the model for meanings, where it is on this machine.
+pub fn encoder() -> Option<PathBuf> {
+    let folder = reprise_library::folders::encoder()
+        .ok()
+        .filter(|folder| folder.is_dir());
+    if folder.is_none() {
+        eprintln!("not run: all-MiniLM-L6-v2 is not here (reprise models fetch all-minilm-l6-v2)");
+    }
+    folder
+}

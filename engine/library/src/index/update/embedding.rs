@@ -33,13 +33,21 @@ impl Index {
             )
         })?;
         let mut done = 0;
+        // Where the last batch ended, so that each begins there and not with those that are done.
+        let mut after = Vec::new();
         let mut workspaces: Vec<Workspace> =
             (0..run.threads.max(1)).map(|_| Workspace::new(encoder)).collect();
         while !run.cancel.is_cancelled() {
-            let texts = self.without_vector(COMMIT_VECTORS)?;
-            if texts.is_empty() {
-                break;
-            }
+            let texts = self.without_vector(&after, COMMIT_VECTORS)?;
+            let Some((last, _)) = texts.last() else {
+                if after.is_empty() {
+                    break;
+                }
+                // Some may have come before this place meanwhile.
+                after.clear();
+                continue;
+            };
+            after = last.to_vec();
             let made: Mutex<Vec<(Content, Vec<u8>)>> = Mutex::default();
             let failure: Mutex<Option<IndexError>> = Mutex::default();
             let next = AtomicUsize::new(0);
@@ -100,14 +108,16 @@ impl Index {
         Ok(())
     }
 
-    fn without_vector(&self, limit: usize) -> Result<Vec<(Content, String)>, IndexError> {
+    /// Contents without a vector, in the order of their hashes, behind one of them.
+    fn without_vector(&self, after: &[u8], limit: usize) -> Result<Vec<(Content, String)>, IndexError> {
         self.database.read(|connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT content, headings, text FROM passages
-                 WHERE NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.content = passages.content)
-                 GROUP BY content LIMIT ?1",
+                 WHERE content > ?1
+                    AND NOT EXISTS (SELECT 1 FROM vectors WHERE vectors.content = passages.content)
+                 GROUP BY content ORDER BY content LIMIT ?2",
             )?;
-            let rows = statement.query_map([limit], |row| {
+            let rows = statement.query_map(params![after, limit], |row| {
                 let headings: Vec<String> =
                     serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default();
                 Ok((row.get(0)?, rows::embedded(&headings, &row.get::<_, String>(2)?)))

@@ -28,6 +28,8 @@ use reading::{Job, Outcome, read};
 const COMMIT_FILES: usize = 32;
 const COMMIT_BYTES: usize = 4 << 20;
 const COMMIT_AFTER: Duration = Duration::from_secs(2);
+/// Looks at the sources in one run.
+const ROUNDS: usize = 3;
 /// How often a pause or a stop is looked for.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -101,8 +103,8 @@ impl Index {
         let mut writer = keywords.writer().map_err(|error| self.keywords_error(error))?;
         let mut updated = Updated::default();
         self.catch_up(&mut writer)?;
-        // What is added or changes meanwhile is looked for before the end.
-        loop {
+        // What is added or changes meanwhile is looked for before the end; what changes all the time has to wait.
+        for _ in 0..ROUNDS {
             self.look(run, &mut updated)?;
             let read = self.read_waiting(run, &mut writer, &mut updated)?;
             self.catch_up(&mut writer)?;
@@ -128,7 +130,10 @@ impl Index {
     fn look(&self, run: &mut Run<'_>, updated: &mut Updated) -> Result<(), IndexError> {
         let mut seen = HashSet::new();
         updated.troubles.clear();
-        for source in self.sources()? {
+        let mut sources = self.sources()?;
+        // A file that was named is that, even if its folder was added too.
+        sources.sort_by_key(|source| source.is_folder);
+        for source in sources {
             (run.progress)(&Progress::Looking(source.path.clone()));
             let Some(scanned) = scan::scan(&source.path, &|| run.cancel.is_cancelled()) else {
                 if run.cancel.is_cancelled() {
@@ -329,7 +334,7 @@ impl Index {
                     .query_map([], |row| row.get(0).map(DocumentId))?
                     .collect::<rusqlite::Result<_>>()?;
                 let mut lacking =
-                    connection.prepare_cached("SELECT id FROM documents WHERE in_keywords = 0 LIMIT 256")?;
+                    connection.prepare_cached("SELECT id FROM documents WHERE in_keywords = 0 LIMIT 32")?;
                 let ids: Vec<DocumentId> = lacking
                     .query_map([], |row| row.get(0).map(DocumentId))?
                     .collect::<rusqlite::Result<_>>()?;
@@ -470,7 +475,7 @@ fn note_files(
         "INSERT INTO documents (id, source, path, name, bytes, modified_ns, state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'waiting')
          ON CONFLICT (id) DO UPDATE SET
             state = CASE WHEN bytes = ?5 AND modified_ns = ?6 THEN state ELSE 'waiting' END,
-            bytes = ?5, modified_ns = ?6",
+            source = ?2, bytes = ?5, modified_ns = ?6",
     )?;
     let mut here = HashSet::with_capacity(files.len());
     for file in files {
