@@ -15,6 +15,7 @@ use reprise_library::models::Shelf;
 
 use crate::bench::BenchArguments;
 use crate::cache::CacheAction;
+use crate::index::IndexAction;
 use crate::serve::ServeArguments;
 use crate::top::TopArguments;
 
@@ -56,6 +57,11 @@ pub enum Command {
     Cache {
         #[command(subcommand)]
         action: CacheAction,
+    },
+    /// Keep documents ready for questions: add files and folders, find passages in them
+    Index {
+        #[command(subcommand)]
+        action: IndexAction,
     },
     /// Serve a model to other programs, in the words of OpenAI's API
     Serve(ServeArguments),

@@ -15,6 +15,7 @@ mod cache;
 mod chat;
 mod explain;
 mod failure;
+mod index;
 mod interrupts;
 mod models;
 mod output;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Models { action } => models::run(action),
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Cache { action } => cache::run(action),
+        Command::Index { action } => index::run(action),
         Command::Top(arguments) => top::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };

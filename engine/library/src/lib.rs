@@ -27,6 +27,7 @@ mod error;
 mod extract;
 pub mod files;
 pub mod folders;
+pub mod index;
 pub mod inspection;
 pub mod models;
 mod passage;
