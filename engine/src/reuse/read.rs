@@ -45,6 +45,30 @@ pub struct Recompute {
     pub strategy: Strategy,
     /// The share of the pieces' tokens (r), from 0 to 1. With 1 everything is computed, as if nothing were known.
     pub ratio: f64,
+    /// Whether the share is smaller where the wait would otherwise be more than about half of that without the pieces: in
+    /// short prompts, in which the question is a large part.
+    pub is_bounded: bool,
+}
+
+/// How many tokens are computed again in the time in which a bounded reading may end: this many for each token that would
+/// be read without the pieces.
+const AGAIN_FOR_READ: f64 = 0.43;
+/// So many fewer for each token that is new: it is computed in any case, and asks two thirds of the layers before, in a
+/// small call. Both from the waits in docs/reuse.md, for a wait of two fifths of reading the whole prompt.
+const LESS_FOR_NEW: f64 = 3.2;
+/// The least share of a bounded reading.
+const LEAST_RATIO: f64 = 0.15;
+
+impl Recompute {
+    /// The share for pieces of `reused` tokens of a prompt of which so many would be read without them.
+    fn share_of(&self, reused: usize, read: usize) -> f64 {
+        if !self.is_bounded || reused == 0 {
+            return self.ratio;
+        }
+        let new = read.saturating_sub(reused);
+        let most = (AGAIN_FOR_READ * read as f64 - LESS_FOR_NEW * new as f64) / reused as f64;
+        most.max(LEAST_RATIO).min(self.ratio)
+    }
 }
 
 impl Default for Recompute {
@@ -54,6 +78,7 @@ impl Default for Recompute {
         Recompute {
             strategy: Strategy::HeadsAndQuery,
             ratio: 0.35,
+            is_bounded: true,
         }
     }
 }
@@ -83,6 +108,8 @@ pub struct Reading {
     /// Where the question begins.
     question: usize,
     recompute: Recompute,
+    /// The share of the pieces' tokens that is computed again.
+    ratio: f64,
     stage: Stage,
     /// Positions to compute, ascending, and how many of them are done.
     todo: Vec<usize>,
@@ -123,6 +150,7 @@ impl Reading {
             prompt,
             prefix,
             pieces,
+            ratio: recompute.ratio,
             recompute,
             stage: Stage::Compute,
             todo: Vec::new(),
@@ -134,6 +162,7 @@ impl Reading {
             merges: true,
         };
         let reused = reading.reused();
+        reading.ratio = recompute.share_of(reused, reading.prompt.len() - prefix);
         if recompute.strategy != Strategy::Nothing && reading.share(reused) >= reused {
             reading.pieces.clear();
         }
@@ -212,7 +241,7 @@ impl Reading {
                 calls
             }
             Stage::Deviation { from } => {
-                let planned = schedule(&self.kinds(from), most, costs, Some(self.recompute.ratio));
+                let planned = schedule(&self.kinds(from), most, costs, Some(self.ratio));
                 planned
                     .iter()
                     .map(|planned| call(purpose_of(planned.kind), planned.rows))
@@ -248,9 +277,7 @@ impl Reading {
         if self.planned_most != most || self.planned.is_empty() {
             self.planned_most = most;
             self.planned = match self.stage {
-                Stage::Deviation { from } => {
-                    schedule(&self.kinds(from), most, costs, Some(self.recompute.ratio))
-                }
+                Stage::Deviation { from } => schedule(&self.kinds(from), most, costs, Some(self.ratio)),
                 Stage::Compute | Stage::Probe => schedule(
                     &vec![TokenKind::New; self.todo.len() - self.done],
                     most,
@@ -272,7 +299,7 @@ impl Reading {
     }
 
     fn share(&self, tokens: usize) -> usize {
-        (self.recompute.ratio * tokens as f64).ceil() as usize
+        (self.ratio * tokens as f64).ceil() as usize
     }
 
     /// Where the tokens begin that are asked what they attend to: the question, or the end of a long one.

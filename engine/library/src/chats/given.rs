@@ -26,7 +26,10 @@ impl ChatStore {
         }
         self.write(|transaction| {
             if paths::living(transaction, question)?.role != Role::User {
-                return Err(StoreError::refused("only a question can be given passages, and this is an answer").into());
+                return Err(StoreError::refused(
+                    "only a question can be given passages, and this is an answer",
+                )
+                .into());
             }
             transaction
                 .prepare_cached("DELETE FROM given WHERE turn = ?1")?
@@ -58,7 +61,9 @@ impl ChatStore {
                 let source: String = row.get(3)?;
                 if let Ok(source) = serde_json::from_str(&source) {
                     let (label, text) = (row.get(1)?, row.get(2)?);
-                    all.entry(row.get(0)?).or_default().push(Given { label, text, source });
+                    all.entry(row.get(0)?)
+                        .or_default()
+                        .push(Given { label, text, source });
                 }
             }
             Ok(all)
@@ -67,9 +72,14 @@ impl ChatStore {
 }
 
 /// Adds what a question was given.
-pub(super) fn insert(transaction: &Transaction<'_>, question: TurnId, given: &[Given]) -> Result<(), Trouble> {
-    let mut insert = transaction
-        .prepare_cached("INSERT INTO given (turn, number, label, text, source) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+pub(super) fn insert(
+    transaction: &Transaction<'_>,
+    question: TurnId,
+    given: &[Given],
+) -> Result<(), Trouble> {
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO given (turn, number, label, text, source) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
     for (number, one) in (0_i64..).zip(given) {
         let source = serde_json::to_string(&one.source).map_err(|error| {
             StoreError::refused(format!(
@@ -77,7 +87,13 @@ pub(super) fn insert(transaction: &Transaction<'_>, question: TurnId, given: &[G
                 one.label
             ))
         })?;
-        insert.execute(params![question, number, storable(&one.label), storable(&one.text), source])?;
+        insert.execute(params![
+            question,
+            number,
+            storable(&one.label),
+            storable(&one.text),
+            source
+        ])?;
     }
     Ok(())
 }
@@ -92,7 +108,11 @@ pub(super) fn of(connection: &Connection, question: TurnId) -> rusqlite::Result<
     let mut given = Vec::new();
     for row in rows {
         let (label, text, source) = row?;
-        given.extend(serde_json::from_str(&source).ok().map(|source| Given { label, text, source }));
+        given.extend(
+            serde_json::from_str(&source)
+                .ok()
+                .map(|source| Given { label, text, source }),
+        );
     }
     Ok(given)
 }

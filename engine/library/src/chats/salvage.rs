@@ -42,7 +42,9 @@ pub(super) fn salvage(from: &Path, to: &Path, migrations: &[&str]) -> Result<Sav
         };
         target.pragma_update(None, "foreign_keys", false)?;
         let transaction = target.transaction()?;
-        for table in ["folders", "chats", "turns", "pieces", "given", "settings", "store"] {
+        for table in [
+            "folders", "chats", "turns", "pieces", "given", "settings", "store",
+        ] {
             copy_table(&source, &transaction, table)?;
         }
         keep_ids_unused(&source, &transaction)?;
