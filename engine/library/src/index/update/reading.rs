@@ -98,5 +98,5 @@ pub(super) fn read(job: &Job, cancel: &CancelToken) -> Outcome {
 
 /// Whether a password would help.
 fn asks_for_password(fault: &Fault) -> bool {
-    matches!(fault, Fault::Encrypted)
+    matches!(fault, Fault::PasswordNeeded | Fault::WrongPassword)
 }
