@@ -67,7 +67,7 @@ impl Database {
         job: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, IndexError> {
         let mut writer = lock(&self.writer);
-        let mut attempt = || {
+        let attempt = || {
             let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = job(&transaction)?;
             transaction.commit()?;
