@@ -33,6 +33,7 @@ mod passage;
 mod prompt;
 pub mod running;
 mod select;
+pub mod skills;
 mod terms;
 
 pub use document::{Block, Document, Format, Place};
