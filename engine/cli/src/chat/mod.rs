@@ -35,8 +35,7 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
     let load_options = arguments
         .keep
         .applied(arguments.model.load_options(true), Reuse::default());
-    let mut session = Session::load("chat", &model, &load_options, quiet)?;
-    let skills = Skills::open(arguments, &mut session)?;
+    let session = Session::load("chat", &model, &load_options, quiet)?;
     let mut input = Input::open()?;
     if input.is_terminal() && !quiet {
         let info = session.info();
@@ -54,14 +53,18 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
         owner: program_owner("chat")?,
         options,
         conversation,
-        skills,
+        skills: None,
         next_skill: Vec::new(),
         standing: arguments.skill.clone(),
         quiet,
         totals: Totals::default(),
     };
+    if arguments.tools {
+        let skills = Skills::open(&chat.session)?.with_tools(&chat.session)?;
+        chat.skills = Some(skills);
+    }
     for name in &arguments.skill {
-        let parts = chat.skills.choose(name, &arguments.reference, &chat.session)?;
+        let parts = chat.choose(name, &arguments.reference)?;
         chat.conversation.add_skill(parts);
     }
     let mut failed = false;
@@ -89,6 +92,14 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
     }
 }
 
+fn opened<'a>(skills: &'a mut Option<Skills>, session: &Session) -> Outcome<&'a mut Skills> {
+    let opened = match skills.take() {
+        Some(opened) => opened,
+        None => Skills::open(session)?,
+    };
+    Ok(skills.insert(opened))
+}
+
 /// What comes after a line.
 enum Next {
     Stay,
@@ -110,7 +121,8 @@ struct Chat {
     owner: Owner,
     options: GenerateOptions,
     conversation: Conversation,
-    skills: Skills,
+    /// Once one is asked for.
+    skills: Option<Skills>,
     /// A skill that the next question is asked with.
     next_skill: Vec<Part>,
     /// Skills of the whole chat.
@@ -127,7 +139,10 @@ impl Chat {
                 self.conversation.ask_with(skill, text);
                 self.answer()?;
             }
-            Command::Skill(None) => note(&self.skills.listed()),
+            Command::Skill(None) => {
+                let listed = self.skills()?.listed();
+                note(&listed);
+            }
             Command::Skill(Some(text)) => {
                 let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
                 self.use_skill(name, rest.trim())?;
@@ -166,7 +181,7 @@ impl Chat {
             Command::Stats => self.stats()?,
             Command::Help => note(HELP),
             Command::Quit => return Ok(Next::Leave),
-            Command::Unknown(name, rest) if self.skills.has(name.trim_start_matches('/')) => {
+            Command::Unknown(name, rest) if self.has_skill(&name) => {
                 self.use_skill(name.trim_start_matches('/'), rest.as_deref().unwrap_or_default())?;
             }
             Command::Unknown(name, _) => {
@@ -181,12 +196,30 @@ impl Chat {
     fn begin(&mut self) {
         self.conversation.clear();
         self.next_skill.clear();
-        self.skills.keep_only(&self.standing);
+        if let Some(skills) = &mut self.skills {
+            skills.keep_only(&self.standing);
+        }
+    }
+
+    /// The person's skills, looked for when the first one is asked for.
+    fn skills(&mut self) -> Outcome<&mut Skills> {
+        opened(&mut self.skills, &self.session)
+    }
+
+    /// Whether a command that there is not is the name of a skill.
+    fn has_skill(&mut self, command: &str) -> bool {
+        let name = command.trim_start_matches('/');
+        self.skills().is_ok_and(|skills| skills.has(name))
+    }
+
+    /// Chooses a skill for the chat; what the model reads of it.
+    fn choose(&mut self, name: &str, references: &[String]) -> Outcome<Vec<Part>> {
+        opened(&mut self.skills, &self.session)?.choose(name, references, &self.session)
     }
 
     /// Asks something with a skill; without a question the next one is asked with it.
     fn use_skill(&mut self, name: &str, question: &str) -> Outcome {
-        let parts = self.skills.choose(name, &[], &self.session)?;
+        let parts = self.choose(name, &[])?;
         if question.is_empty() {
             self.next_skill.extend(parts);
             note("what you write next is asked with it");
@@ -226,7 +259,10 @@ impl Chat {
     fn try_answer(&mut self) -> Outcome<(Answer, Vec<Message>)> {
         let window = self.session.info().context_tokens;
         let room = window.saturating_sub(self.session.answer_room(&self.options));
-        let tools = self.skills.tools(&self.session, room);
+        let tools = match &mut self.skills {
+            Some(skills) => skills.tools(&self.session, room),
+            None => Vec::new(),
+        };
         let lay_out = |chat: &Chat| {
             chat.session
                 .lay_out_with_tools(&chat.conversation.messages(), Some(&chat.owner), &tools)
@@ -250,11 +286,9 @@ impl Chat {
             .sampling
             .seed
             .map(|seed| seed.wrapping_add(self.conversation.attempt()));
-        if !tools.is_empty() {
+        if let (Some(skills), false) = (&mut self.skills, tools.is_empty()) {
             let messages = self.conversation.messages();
-            let answered = self
-                .skills
-                .answer(&mut self.session, &messages, &self.owner, &options)?;
+            let answered = skills.answer(&mut self.session, &messages, &self.owner, &options)?;
             return Ok((answered.answer, answered.between));
         }
         options.segments = prompt.segments;

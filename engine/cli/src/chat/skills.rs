@@ -8,7 +8,6 @@ use reprise_library::skills::servers::{ServerLimits, Servers, config};
 use reprise_library::skills::{Answered, FileKind, Skill, SkillShelf, StepLimits, Toolbox, skill_parts};
 use reprise_model::template::{ToolCalls, ToolSpec};
 
-use crate::arguments::ChatArguments;
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, note};
 use crate::session::Session;
@@ -27,28 +26,30 @@ pub struct Skills {
 }
 
 impl Skills {
-    pub fn open(arguments: &ChatArguments, session: &mut Session) -> Outcome<Skills> {
-        let shelf = SkillShelf::of_person()?;
-        let can_call = session.tool_calls() == ToolCalls::Hermes;
-        let mut skills = Skills {
+    /// The person's skills, for the session's model.
+    pub fn open(session: &Session) -> Outcome<Skills> {
+        Ok(Skills {
+            shelf: SkillShelf::of_person()?,
             servers: None,
             runner: ScriptRunner::of_program(Limits::default()),
-            offers_skills: arguments.tools,
+            offers_skills: false,
             chosen: Vec::new(),
-            can_call,
-            shelf,
-        };
-        if arguments.tools {
-            if !can_call {
-                return Err(Failure::message(format!(
-                    "{} cannot call tools: its chat template knows of none, or of another form; choose a skill yourself \
-                     (--skill NAME), or another model",
-                    session.info().name
-                )));
-            }
-            skills.start_servers(session)?;
+            can_call: session.tool_calls() == ToolCalls::Hermes,
+        })
+    }
+
+    /// Lets the model choose by itself, and starts the servers of tools.
+    pub fn with_tools(mut self, session: &Session) -> Outcome<Skills> {
+        if !self.can_call {
+            return Err(Failure::message(format!(
+                "{} cannot call tools: its chat template knows of none, or of another form; choose a skill yourself \
+                 (--skill NAME), or another model",
+                session.info().name
+            )));
         }
-        Ok(skills)
+        self.offers_skills = true;
+        self.start_servers(session)?;
+        Ok(self)
     }
 
     fn start_servers(&mut self, session: &Session) -> Outcome {

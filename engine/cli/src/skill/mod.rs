@@ -8,7 +8,6 @@ use reprise_engine::CancelToken;
 use reprise_library::folders::shown;
 use reprise_library::skills::run::{Ended, Job, Limits, ScriptRunner};
 use reprise_library::skills::{FileKind, ListedSkill, Skill, SkillShelf};
-use serde_json::json;
 use std::time::Duration;
 
 use crate::arguments::at_least;
@@ -118,11 +117,12 @@ fn scripts(skill: &Skill) -> Vec<&str> {
 
 fn list(shelf: &SkillShelf, is_json: bool) -> Outcome {
     if is_json {
-        let rows: Vec<_> = shelf
+        let rows: Result<Vec<_>, _> = shelf
             .skills()
             .iter()
-            .map(|listed| row(shelf, listed))
-            .collect::<Outcome<_>>()?;
+            .map(|listed| shelf.summary(listed))
+            .collect();
+        let rows = rows?;
         return print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
     }
     let width = shelf
@@ -170,37 +170,13 @@ fn list(shelf: &SkillShelf, is_json: bool) -> Outcome {
     Ok(())
 }
 
-fn row(shelf: &SkillShelf, listed: &ListedSkill) -> Outcome<serde_json::Value> {
-    let skill = &listed.skill;
-    let files: Vec<_> = skill
-        .files
-        .iter()
-        .map(|file| json!({ "path": file.path, "bytes": file.bytes, "kind": file.kind.word() }))
-        .collect();
-    Ok(json!({
-        "name": skill.name,
-        "description": skill.description,
-        "source": listed.source.word(),
-        "folder": skill.folder,
-        "enabled": listed.is_enabled,
-        "trusted": shelf.is_trusted(skill)?,
-        "license": skill.license,
-        "compatibility": skill.compatibility,
-        "allowed_tools": skill.allowed_tools,
-        "metadata": skill.metadata,
-        "files": files,
-        "warnings": skill.warnings,
-    }))
-}
-
 fn show(shelf: &SkillShelf, listed: &ListedSkill, is_json: bool) -> Outcome {
     let skill = &listed.skill;
     if is_json {
-        let mut row = row(shelf, listed)?;
-        if let Some(row) = row.as_object_mut() {
-            row.insert("body".into(), skill.body.clone().into());
-        }
-        return print(&format!("{}\n", serde_json::to_string_pretty(&row)?));
+        return print(&format!(
+            "{}\n",
+            serde_json::to_string_pretty(&shelf.summary(listed)?)?
+        ));
     }
     let mut text = format!(
         "{} ({}, {})\n{}\n\nfolder     {}\n",

@@ -1,6 +1,7 @@
 //! Asking the person before something runs.
 
 use reprise_engine::CancelToken;
+use serde::{Deserialize, Serialize};
 
 use super::run::Confinement;
 use super::settings::Settings;
@@ -93,7 +94,9 @@ fn command_line(program: &str, arguments: &[String]) -> String {
 }
 
 /// What a person says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub enum Permission {
     /// This time.
     Once,

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::error::{SkillError, SkillFault};
@@ -21,7 +22,9 @@ const MAX_DEPTH: usize = 8;
 const SCRIPT_ENDINGS: [&str; 8] = ["py", "sh", "bash", "js", "mjs", "rb", "pl", "ps1"];
 
 /// What a file of a skill is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub enum FileKind {
     /// To be read when it is needed.
     Reference,

@@ -28,6 +28,8 @@ pub mod servers;
 mod settings;
 mod shelf;
 mod skill;
+mod summary;
+mod told;
 mod toolbox;
 
 pub use answer::{Answered, Step, StepLimits, answer_with_tools};
@@ -39,4 +41,6 @@ pub use model::{AssistantModel, Model};
 pub use settings::{Decisions, Settings};
 pub use shelf::{ListedSkill, Places, Shadowed, ShelfError, SkillShelf, Source};
 pub use skill::{MAX_SKILL_BYTES, SKILL_OWNER, Skill, owner_of};
+pub use summary::{FileSummary, SkillSummary};
+pub use told::{QuestionTold, StepTold};
 pub use toolbox::{Done, Toolbox, skill_parts};

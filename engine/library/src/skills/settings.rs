@@ -142,7 +142,9 @@ mod tests {
                     for number in 0..5 {
                         let name = format!("{writer}-{number}");
                         settings
-                            .change(|decisions| drop(decisions.disabled.insert(name)))
+                            .change(|decisions| {
+                                decisions.disabled.insert(name);
+                            })
                             .unwrap();
                     }
                 });

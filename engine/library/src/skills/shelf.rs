@@ -4,6 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::bundled;
 use super::error::SkillError;
 use super::settings::{Decisions, Settings};
@@ -14,7 +16,9 @@ use crate::folders::{self, NoHome};
 const FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
 
 /// Where a skill comes from; the first of two with the same name counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub enum Source {
     /// The project in which the program was started.
     Project,
