@@ -169,17 +169,14 @@ pub(super) fn read(yaml: &str) -> Result<Value, serde_saphyr::Error> {
     serde_saphyr::from_str_with_options(yaml, options)
 }
 
-/// The same with the values of its plain lines in quotes: most people do not know that `a: b: c` is no YAML.
+/// The same with sentences in quotes: most people do not know that `a: b: c` is no YAML.
 fn quoted(yaml: &str) -> String {
+    const SENTENCES: [&str; 4] = ["name", "description", "license", "compatibility"];
     let mut out = String::with_capacity(yaml.len() + 16);
     for line in yaml.lines() {
         let plain = line.split_once(": ").filter(|(key, value)| {
             let value = value.trim();
-            let is_key = !key.is_empty()
-                && key
-                    .bytes()
-                    .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-            is_key && !value.is_empty() && !value.starts_with(['"', '\'', '|', '>'])
+            SENTENCES.contains(key) && !value.is_empty() && !value.starts_with(['"', '\'', '|', '>'])
         });
         match plain {
             Some((key, value)) => out.push_str(&format!("{key}: '{}'\n", value.trim().replace('\'', "''"))),
