@@ -82,7 +82,7 @@ fn a_script_runs_in_its_folder_with_its_arguments_and_no_input() {
 fn a_script_that_hangs_is_ended_with_all_that_it_started() {
     let begin = Instant::now();
     let ran = run(
-        "trap '' TERM INT HUP\necho begun\nsleep 600 &\nsetsid sleep 601 &\nwhile :; do sleep 1; done\n",
+        "trap '' TERM INT HUP\necho begun\nsleep 604 &\nsetsid sleep 601 &\nwhile :; do sleep 1; done\n",
         Limits {
             time: Duration::from_millis(700),
             ..limits()
@@ -120,7 +120,7 @@ fn is_running(command: &str) -> bool {
 
 #[test]
 fn a_script_can_be_stopped() {
-    let world = skill_with("a.sh", "sleep 600\n");
+    let world = skill_with("a.sh", "sleep 605\n");
     let cancel = CancelToken::default();
     let job = Job {
         skill: skill(&world),
@@ -157,7 +157,7 @@ fn a_script_that_forks_without_end_is_contained() {
         return;
     }
     // Each one waits, so that all of them would be there at once.
-    let fork = "n=0\nwhile [ $n -lt 2000 ]; do sleep 600 & n=$((n + 1)); done\necho never\n";
+    let fork = "n=0\nwhile [ $n -lt 2000 ]; do sleep 603 & n=$((n + 1)); done\necho never\n";
     let ran = run(
         fork,
         Limits {
@@ -169,7 +169,7 @@ fn a_script_that_forks_without_end_is_contained() {
         !ran.output.contains("never") || ran.ended != Ended::Exit(0),
         "{ran:?}"
     );
-    assert!(!is_running("sleep 600"));
+    assert!(!is_running("sleep 603"));
 }
 
 #[cfg(target_os = "linux")]
