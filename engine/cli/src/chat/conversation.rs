@@ -53,12 +53,8 @@ impl Conversation {
         self.hidden = 0;
     }
 
-    pub fn ask(&mut self, question: String) {
-        self.ask_with(Vec::new(), question);
-    }
-
-    /// Asks with a skill.
-    pub fn ask_with(&mut self, skill: Vec<Part>, question: String) {
+    /// Asks something, with a skill where there is one.
+    pub fn ask(&mut self, skill: Vec<Part>, question: String) {
         self.turns.push(Turn {
             skill,
             question,
@@ -191,10 +187,10 @@ mod tests {
     fn the_oldest_turns_are_hidden_whole_and_the_last_one_never() {
         let mut chat = Conversation::new(Some("s".into()));
         for (question, answer) in [("q1", "a1"), ("q2", "a2")] {
-            chat.ask(question.into());
+            chat.ask(Vec::new(), question.into());
             chat.answered(answer, Vec::new());
         }
-        chat.ask("q3".into());
+        chat.ask(Vec::new(), "q3".into());
         assert!(chat.drop_oldest_turn());
         assert_eq!(seen(&chat), ["s", "q2", "a2", "q3"]);
         assert!(chat.drop_oldest_turn());
@@ -212,7 +208,7 @@ mod tests {
     fn an_answer_is_made_anew_from_the_same_question() {
         let mut chat = Conversation::new(None);
         assert!(!chat.take_back_answer());
-        chat.ask("q".into());
+        chat.ask(Vec::new(), "q".into());
         chat.answered("a", Vec::new());
         assert!(chat.take_back_answer());
         assert_eq!((seen(&chat), chat.attempt()), (vec!["q".to_string()], 1));

@@ -136,7 +136,7 @@ impl Chat {
         match Command::parse(text) {
             Command::Say(text) => {
                 let skill = std::mem::take(&mut self.next_skill);
-                self.conversation.ask_with(skill, text);
+                self.conversation.ask(skill, text);
                 self.answer()?;
             }
             Command::Skill(None) => {
@@ -226,7 +226,7 @@ impl Chat {
             return Ok(());
         }
         self.next_skill.clear();
-        self.conversation.ask_with(parts, question.to_owned());
+        self.conversation.ask(parts, question.to_owned());
         self.answer()
     }
 

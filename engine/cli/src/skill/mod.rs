@@ -26,7 +26,7 @@ yours.
 
 Examples:
   reprise skill list
-  reprise skill run tidy-notes scripts/tasks.sh notes.txt
+  reprise skill run tidy-notes scripts/notes.sh notes.txt
   reprise chat --skill tidy-notes")]
 pub enum SkillAction {
     /// List the skills: where they are, whether they are on, what is wrong with others

@@ -178,7 +178,9 @@ pub fn answer_with_tools(
                     let why_not = if number >= limits.calls_at_once {
                         Some("too many calls at once; this one was not done")
                     } else if made.contains(&call) {
-                        Some("the same call was made before, and its result is above; go on with it")
+                        Some(
+                            "the same call was made before and its result is above; do not call it again, write the answer now",
+                        )
                     } else {
                         None
                     };

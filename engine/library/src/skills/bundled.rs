@@ -23,7 +23,7 @@ macro_rules! bundled {
     };
 }
 
-const BUNDLED: &[Bundled] = &[bundled!("tidy-notes": "SKILL.md", "references/layout.md", "scripts/tasks.sh")];
+const BUNDLED: &[Bundled] = &[bundled!("tidy-notes": "SKILL.md", "references/layout.md", "scripts/notes.sh")];
 
 /// Puts the skills that come with the program into this folder, unless they were there before.
 ///
