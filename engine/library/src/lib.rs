@@ -21,6 +21,7 @@
 pub mod assistant;
 pub mod cache;
 pub mod chats;
+pub mod citations;
 pub mod converse;
 mod document;
 mod error;
@@ -33,8 +34,10 @@ pub mod models;
 mod passage;
 mod place;
 mod prompt;
+pub mod recall;
 pub mod running;
 mod select;
+pub mod skills;
 mod terms;
 
 pub use document::{Block, Document, Format, ReadOptions};
