@@ -75,7 +75,14 @@ fn list() -> Outcome {
         table.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         table.push('\n');
     }
-    table.push_str(&format!("\nModel folder: {}\n", folders::shown(&folder)));
+    let files = catalogue::encoder_entries()?;
+    let name = files.first().map(|file| file.name.clone()).unwrap_or_default();
+    let encoder = match files.iter().all(|file| folder.join(&file.file).is_file()) {
+        true => "here".to_owned(),
+        false => format!("not here; get it with: reprise models fetch {name}"),
+    };
+    table.push_str(&format!("\nFinding documents by meaning ({name}): {encoder}\n"));
+    table.push_str(&format!("Model folder: {}\n", folders::shown(&folder)));
     print(&table)
 }
 
@@ -94,6 +101,12 @@ fn remove(name: &str) -> Outcome {
 }
 
 fn fetch(name: Option<&str>) -> Outcome {
+    if catalogue::encoder_entries()?
+        .iter()
+        .any(|entry| Some(entry.name.as_str()) == name)
+    {
+        return run_fetch(&["--encoder"]);
+    }
     let entries = catalogue::entries()?;
     let found = entries
         .iter()
@@ -113,6 +126,12 @@ fn fetch(name: Option<&str>) -> Outcome {
             Err(Shelf::of_machine()?.missing(entry).into())
         };
     }
+    run_fetch(&[])
+}
+
+/// Runs the set-up's fetch script.
+fn run_fetch(arguments: &[&str]) -> Outcome {
+    let folder = folders::models()?;
     let scratch = tempfile::tempdir().and_then(|scratch| {
         std::fs::write(scratch.path().join("fetch"), FETCH)?;
         std::fs::write(scratch.path().join("catalogue.toml"), catalogue::TEXT)?;
@@ -128,6 +147,7 @@ fn fetch(name: Option<&str>) -> Outcome {
         .arg(scratch.path().join("fetch"))
         .arg("--into")
         .arg(&folder)
+        .args(arguments)
         .stdin(Stdio::null())
         .status()
         .map_err(|error| {
