@@ -181,7 +181,7 @@ fn a_model_chooses_a_skill_reads_a_file_and_runs_a_script_that_is_allowed() {
         &call("read_reference", r#"{"skill": "garden", "file": "plants.md"}"#),
         &call(
             "run_script",
-            r#"{"skill": "garden", "script": "scripts/month.sh", "arguments": ["2"]}"#,
+            r#"{"skill": "garden", "script": "scripts/month.sh", "arguments": ["scripts/month.sh", "2"]}"#,
         ),
         "In February.",
     ]);
