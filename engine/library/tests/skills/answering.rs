@@ -359,6 +359,20 @@ fn a_model_that_only_calls_is_stopped() {
 }
 
 #[test]
+fn a_model_that_repeats_itself_is_asked_without_tools() {
+    let world = garden();
+    let again = call("use_skill", r#"{"skill": "garden"}"#);
+    let mut model = Scripted::says(&[&again, &again, &again, "In February."]);
+    let (answered, _) = ask(&world, &mut model, &mut NobodyToAsk, None);
+    assert_eq!(
+        (answered.answer.text.as_str(), answered.steps),
+        ("In February.", 4)
+    );
+    let given: Vec<bool> = model.asked.iter().map(|(_, tools)| !tools.is_empty()).collect();
+    assert_eq!(given, [true, true, true, false]);
+}
+
+#[test]
 fn the_person_stops_it_between_steps() {
     struct Stops;
     impl Consent for Stops {
