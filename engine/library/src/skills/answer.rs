@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use reprise_engine::{Answer, CancelToken, Event, StopReason};
-use reprise_model::template::{Role, ToolCalls};
+use reprise_model::template::{Role, ToolCalls, ToolSpec};
 
 use super::calls::{BrokenCall, CallParser, ToolCall};
 use super::consent::Consent;
@@ -16,11 +16,13 @@ use crate::assistant::{AssistantError, Message, Part};
 const CATALOGUE_SHARE: usize = 8;
 /// A result gets at least so many tokens, or is not given.
 const LEAST_RESULT_TOKENS: usize = 48;
+/// Answers that only repeat calls, before the model is asked without tools: small models do not leave such a loop.
+const MOST_REPEATED: usize = 2;
 
 /// How far an answer may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepLimits {
-    /// Times that the model is asked.
+    /// Times that the model is asked; the last time without tools.
     pub steps: usize,
     /// Calls that are done of one answer.
     pub calls_at_once: usize,
@@ -117,8 +119,13 @@ pub fn answer_with_tools(
     let mut all = messages.to_vec();
     let mut made: Vec<ToolCall> = Vec::new();
     let mut steps = 0;
+    // Answers in which the model only said again what it had called before.
+    let mut repeated = 0;
     loop {
         steps += 1;
+        // The last time it is told of no tools, so that it answers with what it has.
+        let is_last = steps >= limits.steps || repeated >= MOST_REPEATED;
+        let given: &[ToolSpec] = if is_last { &[] } else { &tools };
         let mut parser = CallParser::new(tools.iter().map(|tool| tool.name.as_str()));
         let mut shown = String::new();
         let mut show = |text: String, on_step: &mut dyn FnMut(Step<'_>)| {
@@ -127,7 +134,7 @@ pub fn answer_with_tools(
                 shown.push_str(&text);
             }
         };
-        let mut answer = model.answer(&all, &tools, cancel, &mut |event| match event {
+        let mut answer = model.answer(&all, given, cancel, &mut |event| match event {
             Event::Prefill {
                 done_tokens,
                 total_tokens,
@@ -155,7 +162,7 @@ pub fn answer_with_tools(
                 steps,
             });
         }
-        if steps >= limits.steps {
+        if is_last {
             on_step(Step::OutOfSteps { steps });
             return Ok(Answered {
                 answer,
@@ -164,6 +171,9 @@ pub fn answer_with_tools(
             });
         }
         all.push(Message::new(Role::Assistant, raw.trim()));
+        let says_nothing_new =
+            |call: &Result<ToolCall, BrokenCall>| matches!(call, Ok(call) if made.contains(call));
+        repeated += usize::from(calls.iter().all(says_nothing_new));
         for (number, call) in calls.into_iter().enumerate() {
             let parts = match call {
                 Err(broken) => {

@@ -240,7 +240,12 @@ impl<'a> Toolbox<'a> {
         let script = skill
             .file(FileKind::Script, &asked)
             .map_err(|error| error.to_string())?;
-        let arguments = call.texts("arguments");
+        let mut arguments = call.texts("arguments");
+        // Small models count the script among its arguments, as a command line has it.
+        let names_script = |first: &String| *first == script.path || *first == asked;
+        if arguments.first().is_some_and(names_script) {
+            arguments.remove(0);
+        }
         let question = Question::Script {
             skill,
             script: &script.path,

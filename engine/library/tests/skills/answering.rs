@@ -181,7 +181,7 @@ fn a_model_chooses_a_skill_reads_a_file_and_runs_a_script_that_is_allowed() {
         &call("read_reference", r#"{"skill": "garden", "file": "plants.md"}"#),
         &call(
             "run_script",
-            r#"{"skill": "garden", "script": "scripts/month.sh", "arguments": ["2"]}"#,
+            r#"{"skill": "garden", "script": "scripts/month.sh", "arguments": ["scripts/month.sh", "2"]}"#,
         ),
         "In February.",
     ]);
@@ -356,6 +356,20 @@ fn a_model_that_only_calls_is_stopped() {
             .count(),
         2
     );
+}
+
+#[test]
+fn a_model_that_repeats_itself_is_asked_without_tools() {
+    let world = garden();
+    let again = call("use_skill", r#"{"skill": "garden"}"#);
+    let mut model = Scripted::says(&[&again, &again, &again, "In February."]);
+    let (answered, _) = ask(&world, &mut model, &mut NobodyToAsk, None);
+    assert_eq!(
+        (answered.answer.text.as_str(), answered.steps),
+        ("In February.", 4)
+    );
+    let given: Vec<bool> = model.asked.iter().map(|(_, tools)| !tools.is_empty()).collect();
+    assert_eq!(given, [true, true, true, false]);
 }
 
 #[test]
