@@ -94,13 +94,7 @@ mod tests {
             turn(5, Role::User, "Ada has a dog called Rex."),
             turn(6, Role::Assistant, "Good dog."),
         ];
-        let found = recall(
-            &hidden,
-            "Where does my sister Ada live, and what is her dog called?",
-            100,
-            &words,
-        )
-        .unwrap();
+        let found = recall(&hidden, "Sister Ada, dog Rex?", 100, &words).unwrap();
         let turns: Vec<_> = found
             .iter()
             .map(|given| match given.source {

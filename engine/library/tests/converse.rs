@@ -297,7 +297,7 @@ fn what_left_the_prompt_is_found_again_and_stays_with_the_question() {
     let first = desk.ask(None, "My sister Ada keeps bees in Lisbon");
     desk.answer(first).unwrap();
     let mut last = first;
-    for number in 0..14 {
+    for number in 0..40 {
         last = desk.ask(Some(last), &format!("Question {number} about something or other"));
         desk.answer(last).unwrap();
     }

@@ -63,18 +63,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Appends a block that was recognised in a picture.
-    pub(crate) fn recognised(&mut self, text: &str, place: Place) -> Result<(), Fault> {
-        if let Some(range) = self.append(text)? {
-            self.mark(range, place);
-            if let Some(block) = self.blocks.last_mut() {
-                block.is_ocr = true;
-            }
-        }
-        Ok(())
-    }
-
     /// Appends a heading of this level (1 is the outermost), which what follows stands under.
+    #[cfg(test)]
     pub(crate) fn heading(&mut self, level: usize, text: &str, place: Place) -> Result<(), Fault> {
         if let Some(range) = self.append(text)? {
             let title = one_line(text);
@@ -109,11 +99,6 @@ impl Draft {
         self.headings.push((level, shortened(title, HEADING_CHARACTERS)));
     }
 
-    /// What follows stands under no heading.
-    pub(crate) fn under_nothing(&mut self) {
-        self.headings.clear();
-    }
-
     /// The same with its blocks numbered as paragraphs.
     pub(crate) fn with_paragraph_numbers(mut self) -> Draft {
         for (index, block) in self.blocks.iter_mut().enumerate() {
@@ -125,11 +110,6 @@ impl Draft {
     /// Whether there is no text yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
-    }
-
-    /// How many blocks there are.
-    pub(crate) fn len(&self) -> usize {
-        self.blocks.len()
     }
 
     /// Makes a note, once.

@@ -72,7 +72,8 @@ impl Keywords {
     }
 
     fn new(folder: &Path, mut index: Index, fields: Fields) -> Result<Keywords, TantivyError> {
-        let analyzers = TokenizerManager::new();
+        // With those that come along: fields of numbers ask for one, too.
+        let analyzers = TokenizerManager::default();
         analyzers.register(ANALYZER, terms::analyzer());
         index.set_tokenizers(analyzers);
         let reader = index

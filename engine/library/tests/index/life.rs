@@ -373,7 +373,11 @@ fn changes_on_disk_are_told() {
     let place = Place::new();
     let index = place.filled();
     let (sender, receiver) = std::sync::mpsc::channel();
-    let watch = Watch::start(&index.sources().unwrap(), move || drop(sender.send(()))).unwrap();
+    let watch = Watch::start(&index.sources().unwrap(), move || {
+        // The test has ended when nobody listens.
+        let _ = sender.send(());
+    })
+    .unwrap();
     assert!(watch.troubles.is_empty(), "{:?}", watch.troubles);
     place.write("new.txt", "about plums");
     // However long it takes: what happens is what counts.

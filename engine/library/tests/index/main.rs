@@ -12,26 +12,26 @@ use reprise_library::index::{Index, Progress, Run, Updated};
 use tempfile::TempDir;
 
 /// A folder of documents and the folder of an index beside it.
-pub struct Place {
+pub(crate) struct Place {
     folder: TempDir,
 }
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("documents")).unwrap();
         Place { folder }
     }
 
-    pub fn documents(&self) -> PathBuf {
+    pub(crate) fn documents(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("documents")
     }
 
-    pub fn index_folder(&self) -> PathBuf {
+    pub(crate) fn index_folder(&self) -> PathBuf {
         self.folder.path().join("index")
     }
 
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.documents().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
@@ -39,14 +39,14 @@ impl Place {
     }
 
     /// Opened without a model for meanings, and without notices.
-    pub fn open(&self) -> Index {
+    pub(crate) fn open(&self) -> Index {
         let (index, notices) = Index::open(&self.index_folder(), None).unwrap();
         assert_eq!(notices, Vec::<String>::new());
         index
     }
 
     /// Opened, with the folder of documents added and read.
-    pub fn filled(&self) -> Index {
+    pub(crate) fn filled(&self) -> Index {
         let index = self.open();
         index.add(&self.documents()).unwrap();
         update(&index);
@@ -54,11 +54,15 @@ impl Place {
     }
 }
 
-pub fn update(index: &Index) -> Updated {
+pub(crate) fn update(index: &Index) -> Updated {
     update_with(index, &CancelToken::default(), &mut |_| {})
 }
 
-pub fn update_with(index: &Index, cancel: &CancelToken, progress: &mut dyn FnMut(&Progress)) -> Updated {
+pub(crate) fn update_with(
+    index: &Index,
+    cancel: &CancelToken,
+    progress: &mut dyn FnMut(&Progress),
+) -> Updated {
     index
         .update(&mut Run {
             cancel: cancel.clone(),
@@ -70,7 +74,7 @@ pub fn update_with(index: &Index, cancel: &CancelToken, progress: &mut dyn FnMut
 }
 
 /// The names of the files that a search finds, best first.
-pub fn found(index: &Index, question: &str) -> Vec<String> {
+pub(crate) fn found(index: &Index, question: &str) -> Vec<String> {
     let hits = index.search(question, 20).unwrap().hits;
     hits.iter()
         .map(|hit| hit.stored.passage.document.clone())
@@ -78,7 +82,7 @@ pub fn found(index: &Index, question: &str) -> Vec<String> {
 }
 
 /// All bytes of all files in a folder.
-pub fn bytes_of(folder: &Path) -> Vec<u8> {
+pub(crate) fn bytes_of(folder: &Path) -> Vec<u8> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
         match entry.metadata().unwrap().is_dir() {
@@ -89,12 +93,12 @@ pub fn bytes_of(folder: &Path) -> Vec<u8> {
     all
 }
 
-pub fn holds(bytes: &[u8], text: &str) -> bool {
+pub(crate) fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 /// The folder of the model for meanings, where it is on this machine.
-pub fn encoder() -> Option<PathBuf> {
+pub(crate) fn encoder() -> Option<PathBuf> {
     let folder = reprise_library::folders::encoder()
         .ok()
         .filter(|folder| folder.is_dir());
