@@ -293,11 +293,11 @@ fn the_account_of_a_prompt_is_its_length() {
 
 #[test]
 fn what_left_the_prompt_is_found_again_and_stays_with_the_question() {
-    let desk = desk(512);
+    let desk = desk(2048);
     let first = desk.ask(None, "My sister Ada keeps bees in Lisbon");
     desk.answer(first).unwrap();
     let mut last = first;
-    for number in 0..40 {
+    for number in 0..60 {
         last = desk.ask(Some(last), &format!("Question {number} about something or other"));
         desk.answer(last).unwrap();
     }

@@ -2,6 +2,7 @@
 //! reciprocal ranks: a passage's score is the sum over the lists of weight / (60 + rank), so that the lists' own scores,
 //! which cannot be compared, do not matter.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use super::error::IndexError;
@@ -106,18 +107,21 @@ impl Index {
                 let Some((stored, content)) = rows::passage_by_id(connection, id)? else {
                     continue;
                 };
-                if !hits.contains_key(&content) {
-                    rank += 1;
-                    let score = KEYWORDS_WEIGHT / (RANK_OFFSET + rank as f32);
-                    hits.insert(
-                        content,
-                        Hit {
+                match hits.entry(content) {
+                    // Which file was indexed first is chance: the first by name stands for all.
+                    Entry::Occupied(mut known) if stored.path < known.get().stored.path => {
+                        known.get_mut().stored = stored;
+                    }
+                    Entry::Occupied(_) => {}
+                    Entry::Vacant(place) => {
+                        rank += 1;
+                        place.insert(Hit {
                             stored,
-                            score,
+                            score: KEYWORDS_WEIGHT / (RANK_OFFSET + rank as f32),
                             words_rank: Some(rank),
                             meaning_rank: None,
-                        },
-                    );
+                        });
+                    }
                 }
             }
             let mut rank = 0;
