@@ -154,6 +154,20 @@ pub struct ModelInfo {
     pub kv_token_bytes: usize,
     /// Bytes of KV memory for all requests.
     pub kv_budget_bytes: u64,
+    /// The model's layers, those alike together.
+    pub layers: Vec<LayerKind>,
+}
+
+/// Layers that attend alike. Keys of all of them can be turned to new places: models whose rotary positions depend on the
+/// text's length, or that scale them in ways unknown here, are refused when they are loaded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LayerKind {
+    /// How many there are.
+    pub count: usize,
+    /// Tokens that they see back; `None` is all of the prompt. What lies further back is kept for them, and not looked at.
+    pub window_tokens: Option<usize>,
+    /// The base of their rotary positions' frequencies.
+    pub rope_base: f32,
 }
 
 /// Sampling settings. `temperature` 0 is greedy.

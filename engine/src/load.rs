@@ -1,6 +1,6 @@
 //! A model brought from its file to where it can work: tokenizer, backend, and the KV pool.
 
-use crate::api::{EngineError, KvChoice, LoadOptions, ModelInfo};
+use crate::api::{EngineError, KvChoice, LayerKind, LoadOptions, ModelInfo};
 use crate::backend::Backend;
 use crate::budget::Budget;
 use crate::cpu::CpuBackend;
@@ -9,7 +9,7 @@ use crate::profile::{self, Source};
 use reprise_kernels::quant::QuantType;
 use reprise_kv::pool::PagePool;
 use reprise_kv::{KvProfile, LayerLayout, PAGE_TOKENS};
-use reprise_model::arch::Architecture;
+use reprise_model::arch::{Architecture, Layer};
 use reprise_model::gguf::Gguf;
 use reprise_model::tokenizer::Tokenizer;
 use std::collections::BTreeMap;
@@ -205,5 +205,24 @@ fn describe(
         kv_format: profile.name(),
         kv_token_bytes: LayerLayout::token_bytes_of(layouts),
         kv_budget_bytes: budget.bytes(),
+        layers: kinds_of(&arch.layers),
     }
+}
+
+/// Layers that attend alike, counted, in the order of the first of each kind.
+fn kinds_of(layers: &[Layer]) -> Vec<LayerKind> {
+    let mut kinds: Vec<LayerKind> = Vec::new();
+    for layer in layers {
+        let alike =
+            |kind: &&mut LayerKind| (kind.window_tokens, kind.rope_base) == (layer.window, layer.rope.base);
+        match kinds.iter_mut().find(alike) {
+            Some(kind) => kind.count += 1,
+            None => kinds.push(LayerKind {
+                count: 1,
+                window_tokens: layer.window,
+                rope_base: layer.rope.base,
+            }),
+        }
+    }
+    kinds
 }

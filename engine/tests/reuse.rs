@@ -172,7 +172,18 @@ fn passages_in_another_order_are_moved_and_a_share_is_computed_again() {
             .map(|chunk| store.record(chunk.id).unwrap().ratio)
             .collect();
         ratios.sort_by(f32::total_cmp);
-        assert_eq!(ratios, [0.2, 1.0]);
+        let explanation = moved.explanation.unwrap();
+        let again: usize = explanation.again.iter().map(|run| run.len()).sum();
+        assert_eq!(again, moved.recomputed_tokens);
+        assert!(
+            explanation
+                .again
+                .iter()
+                .all(|run| segments[0].tokens <= run.start && run.end <= segments[0].tokens + passages)
+        );
+        let share = again as f32 / passages as f32;
+        assert!((0.2..0.25).contains(&share), "{strategy:?}: {share}");
+        assert_eq!(ratios, [share, 1.0]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the commands share: the store, the engine's host, the page's events.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,8 +45,8 @@ impl App {
     /// A sentence for the person when the program cannot work at all.
     pub fn open(bundled: Option<PathBuf>) -> Result<App, Failure> {
         let data_folder = folders::data()?;
-        let lock = lock_folder(&data_folder)?;
-        let (store, mut notices) = ChatStore::open(data_folder.join("chats.sqlite"))?;
+        let lock = folders::lock(&data_folder)?;
+        let (store, mut notices) = ChatStore::open(folders::chats_in(&data_folder))?;
         let store = Arc::new(store);
         let settings = match store.setting(settings::KEY)? {
             None => Settings::default(),
@@ -121,6 +121,7 @@ impl App {
             store: settings.store(),
             settings,
             profiles: folders::profiles().ok(),
+            index: folders::index().ok(),
             is_published: true,
         });
     }
@@ -227,45 +228,9 @@ fn is_cjk(c: char) -> bool {
     matches!(c, '\u{2E80}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7AF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
-/// Takes the folder for this process alone.
-fn lock_folder(folder: &PathBuf) -> Result<File, Failure> {
-    let cannot = |error: std::io::Error| {
-        Failure::new(format!(
-            "cannot use the folder {}: {error}; set REPRISE_HOME to a folder of yours",
-            folders::shown(folder)
-        ))
-    };
-    fs::create_dir_all(folder).map_err(cannot)?;
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(folder.join("lock"))
-        .map_err(cannot)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Failure::new(format!(
-            "Reprise runs already with the chats in {}; use its window",
-            folders::shown(folder)
-        ))),
-        Err(TryLockError::Error(error)) => Err(cannot(error)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_folder_is_locked_for_one() {
-        let folder = tempfile::tempdir().unwrap().keep();
-        let first = lock_folder(&folder).unwrap();
-        let refused = lock_folder(&folder).unwrap_err();
-        assert!(refused.message.contains("already"), "{}", refused.message);
-        drop(first);
-        lock_folder(&folder).unwrap();
-        fs::remove_dir_all(&folder).unwrap();
-    }
 
     #[test]
     fn cjk_is_told_from_other_letters() {

@@ -8,9 +8,9 @@ use reprise_library::chats::{
     Chat, ChatId, ChatSummary, ExportFormat, Folder, FolderId, Role, SearchHit, Turn, TurnId,
 };
 use reprise_library::converse::{self, Coming};
-use reprise_library::folders;
 use reprise_library::inspection::Inspection;
 use reprise_library::models::catalogue;
+use reprise_library::{files, folders};
 use tauri::ipc::Channel;
 use tauri::{AppHandle, Manager, State, Wry};
 use tauri_plugin_dialog::{DialogExt, FileDialogBuilder};
@@ -186,7 +186,7 @@ pub async fn export_chat(handle: AppHandle, chat: ChatId, format: ExportFormat) 
         let app = handle.state::<App>();
         let title = app.store.summary(chat)?.title.unwrap_or_else(|| "Chat".into());
         let chosen = file_dialog(&handle)
-            .set_file_name(format!("{}.{extension}", file_stem(&title)))
+            .set_file_name(format!("{}.{extension}", files::stem_of(&title)))
             .add_filter(name, &[extension])
             .blocking_save_file();
         let Some(chosen) = chosen else {
@@ -215,25 +215,6 @@ async fn off_the_runtime<T: Send + 'static>(
     tauri::async_runtime::spawn_blocking(work).await?
 }
 
-/// A title as a file's name: without what some system does not allow.
-fn file_stem(title: &str) -> String {
-    const LONGEST_BYTES: usize = 120;
-    let is_bad =
-        |c: char| c.is_control() || matches!(c, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|');
-    let mut stem: String = title.chars().map(|c| if is_bad(c) { '-' } else { c }).collect();
-    while stem.len() > LONGEST_BYTES {
-        stem.pop();
-    }
-    let stem = stem.trim_matches([' ', '.', '-']).to_string();
-    // Names of devices on Windows.
-    let is_device = ["con", "nul", "prn", "aux"].contains(&stem.to_lowercase().as_str());
-    if stem.is_empty() || is_device {
-        "Chat".into()
-    } else {
-        stem
-    }
-}
-
 #[tauri::command(async)]
 pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> Outcome<Option<ContextUse>> {
     let Some(loaded) = app.host.loaded().filter(|_| draft.len() <= LONGEST_COUNTED_BYTES) else {
@@ -257,13 +238,18 @@ pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> 
     let laid_out = converse::layout(writer, &loaded.counts, &turns, &given, &instructions, coming);
     let window = writer.info().context_tokens;
     let reserved_output = writer.answer_room(instructions.options.max_tokens);
-    // What questions were given stands in their turns.
-    let history = laid_out.history_tokens + laid_out.given_tokens.total();
-    let used = laid_out.system_tokens + history + laid_out.draft_tokens + reserved_output;
+    let given = laid_out.given_tokens;
+    let used = laid_out.system_tokens
+        + laid_out.history_tokens
+        + given.total()
+        + laid_out.draft_tokens
+        + reserved_output;
     Ok(Some(ContextUse {
         window,
         system: laid_out.system_tokens,
-        history,
+        skills: given.skills + given.tools,
+        passages: given.passages + given.earlier,
+        history: laid_out.history_tokens,
         draft: laid_out.draft_tokens,
         typed,
         reserved_output,
@@ -406,19 +392,4 @@ pub fn open_link(handle: AppHandle, url: String) -> Outcome<()> {
         )));
     }
     Ok(handle.opener().open_url(parsed.as_str(), None::<&str>)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn titles_become_file_names_that_every_system_takes() {
-        assert_eq!(file_stem("What is 1/2: a \"half\"?"), "What is 1-2- a -half");
-        assert_eq!(file_stem("..."), "Chat");
-        assert_eq!(file_stem("早上好"), "早上好");
-        assert_eq!(file_stem(&"a".repeat(500)).len(), 120);
-        assert!(file_stem(&"🙂".repeat(80)).len() <= 120);
-        assert_eq!(file_stem("CON"), "Chat");
-    }
 }

@@ -30,6 +30,7 @@ impl Default for Settings {
             reuse: ReuseChoice::Anywhere,
             recompute_ratio: Recompute::default().ratio,
             disk_budget_megabytes: None,
+            read_ahead: true,
             speculation: true,
             temperature: CHAT_TEMPERATURE,
             top_p: 0.95,
@@ -194,6 +195,7 @@ impl Settings {
                 stop_when_repeating: true,
                 ..GenerateOptions::default()
             },
+            tools_tokens: 0,
         }
     }
 }

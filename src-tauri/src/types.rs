@@ -76,6 +76,8 @@ pub struct Settings {
     /// Disk for what was read, in millions of bytes; none is what suits the disk, and 0 keeps nothing.
     #[ts(type = "number | null")]
     pub disk_budget_megabytes: Option<u64>,
+    /// Whether an idle machine on mains power reads indexed documents and skills before somebody asks about them.
+    pub read_ahead: bool,
     /// Whether tokens are guessed ahead while one answer is written alone.
     pub speculation: bool,
     /// 0 takes the most likely token; higher is livelier.
@@ -286,6 +288,12 @@ pub struct ContextUse {
     /// The system prompt's, with what the model's template writes around the messages.
     #[ts(type = "number")]
     pub system: usize,
+    /// Those of skills that questions were asked with.
+    #[ts(type = "number")]
+    pub skills: usize,
+    /// Those of passages that questions were given: of documents, and of earlier turns that were found again.
+    #[ts(type = "number")]
+    pub passages: usize,
     /// Those of earlier turns.
     #[ts(type = "number")]
     pub history: usize,

@@ -22,6 +22,8 @@ const turns = [
 const use: ContextUse = {
   window: 1000,
   system: 20,
+  skills: 0,
+  passages: 0,
   history: 500,
   draft: 0,
   typed: 0,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::chats::{ExportArguments, ImportArguments};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::num::IntErrorKind;
 
@@ -69,6 +70,10 @@ pub enum Command {
         #[command(subcommand)]
         action: IndexAction,
     },
+    /// Write the window's chats to files: one chat, or all of them with their folders
+    Export(ExportArguments),
+    /// Add chats that were exported as JSON
+    Import(ImportArguments),
     /// Serve a model to other programs, in the words of OpenAI's API
     Serve(ServeArguments),
     /// Watch what running engines do: memory for keys and values, requests, speed
@@ -87,6 +92,7 @@ Examples:
   reprise chat
   reprise chat -m qwen3-0.6b --system \"Answer in French.\"
   reprise chat --skill tidy-notes
+  reprise chat --doc report.pdf
   echo \"Name three rivers.\" | reprise chat --greedy")]
 pub struct ChatArguments {
     #[command(flatten)]
@@ -100,6 +106,12 @@ pub struct ChatArguments {
     /// Give it this file of the skill as well (repeatable), for models that cannot ask for files
     #[arg(long, value_name = "FILE", requires = "skill")]
     pub reference: Vec<String>,
+    /// Chat about this document (repeatable): each question is given the passages that answer to it
+    #[arg(long, value_name = "FILE")]
+    pub doc: Vec<PathBuf>,
+    /// Chat about the indexed documents (see `reprise index`)
+    #[arg(long, conflicts_with = "doc")]
+    pub indexed: bool,
     /// Let the model choose skills by itself, and call the tool servers in mcp.json
     #[arg(long)]
     pub tools: bool,
@@ -111,20 +123,26 @@ pub struct ChatArguments {
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "reprise ask [OPTIONS] <FILE>... <QUESTION>",
+    override_usage = "reprise ask [OPTIONS] [FILE]... <QUESTION>",
     after_help = "\
-The whole of a document is used when it fits; otherwise the passages that share words with the
-question. Which ones were used is said before the answer.
+Without a file the indexed documents are asked. The whole of a document is used when it fits; otherwise
+the passages that answer to the question: of files by their words, of indexed documents by their meaning
+too. Which ones were used is said before the answer, and where those are that it names after it.
 
 Examples:
+  reprise ask \"When do I prune the apple tree?\"
+  reprise ask --within ~/contracts \"How long is the notice?\"
   reprise ask report.pdf \"What was decided?\"
   reprise ask notes.md minutes.html \"Who takes care of the boiler?\"
   reprise ask thesis.pdf \"Which data were used?\" --passages-tokens 6000"
 )]
 pub struct AskArguments {
-    /// One or more files, then the question
-    #[arg(required = true, num_args = 2.., value_names = ["FILE", "QUESTION"])]
+    /// Files, then the question; without a file the indexed documents are asked (see `reprise index`)
+    #[arg(required = true, num_args = 1.., value_names = ["FILE", "QUESTION"])]
     pub files_and_question: Vec<String>,
+    /// Only indexed documents at or below this path
+    #[arg(long, value_name = "PATH")]
+    pub within: Option<PathBuf>,
     #[command(flatten)]
     pub keep: KeepArguments,
     #[command(flatten)]
@@ -137,7 +155,7 @@ pub struct AskArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(override_usage = "reprise explain [OPTIONS] <FILE>... <QUESTION>")]
+#[command(override_usage = "reprise explain [OPTIONS] [FILE]... <QUESTION>")]
 pub struct ExplainArguments {
     #[command(flatten)]
     pub ask: AskArguments,

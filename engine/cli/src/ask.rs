@@ -3,9 +3,15 @@
 use std::path::Path;
 
 use reprise_engine::{GenerateOptions, Owner, Reuse, SegmentKind, StopReason};
+use reprise_library::asking::{How, documents_within, findings};
 use reprise_library::assistant::{LaidOut, Message, Part};
+use reprise_library::chats::{Given, Origin};
+use reprise_library::citations::cited;
+use reprise_library::index::{DocumentId, Index, Meaning};
 use reprise_library::models::Shelf;
-use reprise_library::{Document, PASSAGE_TOKENS, Passage, SYSTEM, Selection, assemble, part, select, split};
+use reprise_library::{
+    Document, PASSAGE_TOKENS, Passage, SYSTEM, Selection, TokenCounter, given, question_about, select, split,
+};
 use reprise_model::template::Role;
 
 use crate::arguments::{AskArguments, SamplingDefaults};
@@ -27,11 +33,14 @@ pub fn run(arguments: &AskArguments) -> Outcome {
         mut session,
         laid_out,
         mut options,
-        ..
+        given,
     } = prepare("ask", arguments)?;
     options.segments = laid_out.segments;
-    let answer = session.answer(&laid_out.tokens, &options)?;
+    let answer = session.answer_about(&given, &laid_out.tokens, &options)?;
     if !arguments.answer.quiet {
+        if let Some(cited) = sources(&answer.text, &given) {
+            note(&cited);
+        }
         note(&footer(&answer));
     }
     if answer.stop == StopReason::Cancelled {
@@ -58,13 +67,21 @@ pub fn open(files: &[impl AsRef<Path>]) -> Outcome<Vec<Document>> {
 pub struct Prepared {
     pub session: Session,
     pub laid_out: LaidOut,
+    /// The passages it is asked about.
+    pub given: Vec<Given>,
     options: GenerateOptions,
+}
+
+/// What is asked.
+enum About {
+    Files(Vec<Document>),
+    Indexed(Index, Vec<DocumentId>),
 }
 
 /// Loads the model for the command of this name, reads the documents, chooses passages and lays out the prompt.
 pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
     let Some((question, files)) = arguments.files_and_question.split_last() else {
-        return Err(Failure::Usage("a file and a question are needed".into()));
+        return Err(Failure::Usage("a question is needed".into()));
     };
     if question.trim().is_empty() {
         return Err(Failure::Usage("the question is empty".into()));
@@ -75,8 +92,16 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
             "{question} is a file, and the question comes last: {example}"
         )));
     }
+    if arguments.within.is_some() && !files.is_empty() {
+        return Err(Failure::Usage(
+            "--within chooses among indexed documents; leave out the files, or --within".into(),
+        ));
+    }
     let quiet = arguments.answer.quiet;
-    let documents = open(files)?;
+    let about = match files.is_empty() {
+        true => indexed(arguments.within.as_deref())?,
+        false => About::Files(open(files)?),
+    };
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let load_options = arguments
         .keep
@@ -86,63 +111,151 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
     // Nothing in a document asks for endless repetition.
     options.stop_when_repeating = true;
 
-    let selection = {
-        let count = |text: &str| session.count(text);
-        let passages: Vec<Passage> = documents
-            .iter()
-            .flat_map(|document| split(document, PASSAGE_TOKENS, &count))
-            .collect();
-        let budget = match arguments.passages_tokens {
-            Some(tokens) => tokens,
-            None => {
-                let empty = select(question, &[], 0, &count)?;
-                let around =
-                    session.prompt(&messages(question, &empty))?.len() + session.answer_room(&options);
-                let window = session.info().context_tokens;
-                if around >= window {
-                    return Err(Failure::message(format!(
-                        "the question, with room for an answer, takes {} of the window's {}, and leaves none for a \
-                         passage; shorten it, let the answer be shorter (--max-tokens), or choose a larger window \
-                         (--context, --kv-budget)",
-                        counted(around, "token"),
-                        with_commas(window)
-                    )));
-                }
-                (window - around).min(PASSAGES_TOKENS)
-            }
-        };
-        let selection = select(question, &passages, budget, &count)?;
-        if selection.used().is_empty() {
-            return Err(Failure::message(format!(
-                "no passage of the {} fits into {budget} tokens, and without one an answer would be invented; give more \
-                 with --passages-tokens or --context",
-                if documents.len() == 1 {
-                    "document"
-                } else {
-                    "documents"
-                }
-            )));
-        }
-        selection
+    let budget = match arguments.passages_tokens {
+        Some(tokens) => tokens,
+        None => room(&session, question, &options)?,
+    };
+    let count = |text: &str| session.count(text);
+    let (given, told) = match &about {
+        About::Files(documents) => of_files(documents, question, budget, &count)?,
+        About::Indexed(index, documents) => of_index(index, documents, question, budget, &count)?,
     };
     if !quiet {
-        note(&used(&selection, documents.len()));
+        note(&told);
     }
-    let laid_out = session.lay_out(&messages(question, &selection), None)?;
+    let laid_out = session.lay_out(&around(question_about(&given, question)), None)?;
     Ok(Prepared {
         session,
         laid_out,
+        given,
         options,
     })
 }
 
-fn messages(question: &str, selection: &Selection) -> [Message; 2] {
-    around(assemble(question, selection).user)
+/// Tokens there are for passages.
+fn room(session: &Session, question: &str, options: &GenerateOptions) -> Outcome<usize> {
+    let empty = around(question_about(&[], question));
+    let around = session.prompt(&empty)?.len() + session.answer_room(options);
+    let window = session.info().context_tokens;
+    if around >= window {
+        return Err(Failure::message(format!(
+            "the question, with room for an answer, takes {} of the window's {}, and leaves none for a \
+             passage; shorten it, let the answer be shorter (--max-tokens), or choose a larger window \
+             (--context, --kv-budget)",
+            counted(around, "token"),
+            with_commas(window)
+        )));
+    }
+    Ok((window - around).min(PASSAGES_TOKENS))
+}
+
+/// The passages of files for a question, and what is said of them.
+fn of_files(
+    documents: &[Document],
+    question: &str,
+    budget: usize,
+    count: TokenCounter<'_>,
+) -> Outcome<(Vec<Given>, String)> {
+    let passages: Vec<Passage> = documents
+        .iter()
+        .flat_map(|document| split(document, PASSAGE_TOKENS, count))
+        .collect();
+    let selection = select(question, &passages, budget, count)?;
+    if selection.used().is_empty() {
+        return Err(nothing_fits(
+            if documents.len() == 1 {
+                "the document"
+            } else {
+                "the documents"
+            },
+            budget,
+        ));
+    }
+    let given = selection.used().iter().map(given).collect();
+    Ok((given, used(&selection, documents.len())))
+}
+
+fn nothing_fits(what: &str, budget: usize) -> Failure {
+    Failure::message(format!(
+        "no passage of {what} fits into {budget} tokens, and without one an answer would be invented; give more with \
+         --passages-tokens or --context"
+    ))
+}
+
+/// The indexed documents, at or below a path.
+fn indexed(within: Option<&Path>) -> Outcome<About> {
+    let index = crate::index::open()?;
+    let within = within.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let documents = documents_within(&index, within.as_deref())?;
+    if documents.is_empty() {
+        return Err(Failure::message(match within {
+            Some(path) => format!(
+                "no indexed document is at {}; see what there is with: reprise index status",
+                path.display()
+            ),
+            None => "no document is indexed; name a file before the question, or add documents with: reprise index add \
+                     PATH"
+                .into(),
+        }));
+    }
+    Ok(About::Indexed(index, documents))
+}
+
+/// The passages of indexed documents for a question, and what is said of them.
+fn of_index(
+    index: &Index,
+    documents: &[DocumentId],
+    question: &str,
+    budget: usize,
+    count: TokenCounter<'_>,
+) -> Outcome<(Vec<Given>, String)> {
+    let found = findings(index, question, documents, budget, count)?;
+    if found.given.is_empty() {
+        return Err(Failure::message(format!(
+            "nothing in {} answers to the question; ask in other words, or name the file before the question",
+            counted(documents.len(), "indexed document")
+        )));
+    }
+    let tokens = counted(found.tokens, "token");
+    let told = match found.how {
+        How::Whole { documents: 1 } => format!("[using the whole document, {tokens}]"),
+        How::Whole { documents } => format!("[using all {documents} documents whole, {tokens}]"),
+        How::Passages { meaning } => {
+            if let Meaning::Missing { what_to_do: why } | Meaning::Broken { why } = meaning {
+                note(&format!("note: {why}"));
+            }
+            let labels: Vec<&str> = found.given.iter().map(|given| given.label.as_str()).collect();
+            format!(
+                "[using {} of {}, {tokens}: {}]",
+                counted(found.given.len(), "passage"),
+                counted(documents.len(), "document"),
+                labels.join("; ")
+            )
+        }
+    };
+    Ok((found.given, told))
+}
+
+/// Where the passages are that an answer names.
+pub fn sources(answer: &str, given: &[Given]) -> Option<String> {
+    let mut named: Vec<usize> = cited(answer, given)
+        .citations
+        .iter()
+        .map(|citation| citation.given)
+        .collect();
+    named.sort_unstable();
+    named.dedup();
+    let line = |index: usize| match &given[index].source {
+        Origin::Passage { path, place, .. } => format!("\n  {path}, {place}"),
+        _ => format!("\n  {}", given[index].label),
+    };
+    let lines: String = named.into_iter().map(line).collect();
+    (!lines.is_empty()).then(|| format!("sources:{lines}"))
 }
 
 /// The same up to these passages' end, for reading them ahead.
 pub fn parts_ahead(passages: &[Passage]) -> [Message; 2] {
-    around(passages.iter().map(part).collect())
+    around(passages.iter().map(|passage| given(passage).part()).collect())
 }
 
 /// The standing instruction, and what the person's message consists of.

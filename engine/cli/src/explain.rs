@@ -1,7 +1,7 @@
 //! `reprise explain`: how a question about documents would be read: what is known of it, what would be moved, what computed.
 
 use reprise_engine::explain::{Explanation, Origin, Purpose, Span};
-use reprise_engine::{Segment, SegmentKind};
+use reprise_engine::{LayerKind, Segment, SegmentKind};
 use serde_json::json;
 
 use crate::arguments::ExplainArguments;
@@ -23,9 +23,17 @@ pub fn run(arguments: &ExplainArguments) -> Outcome {
     let text = match arguments.json {
         true => format!(
             "{}\n",
-            serde_json::to_string_pretty(&row(&explanation, &laid_out.segments, &next))?
+            serde_json::to_string_pretty(&row(
+                &explanation,
+                &laid_out.segments,
+                &next,
+                &session.info().layers
+            ))?
         ),
-        false => words(&explanation, &laid_out.segments, &next),
+        false => {
+            let layers = layer_words(&session.info().layers);
+            words(&explanation, &laid_out.segments, &next) + &layers
+        }
     };
     print(&text)
 }
@@ -112,7 +120,31 @@ fn words(explanation: &Explanation, segments: &[Segment], next: &str) -> String 
     text
 }
 
-fn row(explanation: &Explanation, segments: &[Segment], next: &str) -> serde_json::Value {
+/// What the model's layers see of a prompt.
+fn layer_words(kinds: &[LayerKind]) -> String {
+    let kind = |kind: &LayerKind| match kind.window_tokens {
+        None => format!("{} see all of it", with_commas(kind.count)),
+        Some(window) => format!(
+            "{} see the last {}",
+            with_commas(kind.count),
+            counted(window, "token")
+        ),
+    };
+    let count: usize = kinds.iter().map(|kind| kind.count).sum();
+    let all: Vec<_> = kinds.iter().map(kind).collect();
+    format!(
+        "of {}, {}; keys can be moved in all of them\n",
+        counted(count, "layer"),
+        all.join(" and ")
+    )
+}
+
+fn row(
+    explanation: &Explanation,
+    segments: &[Segment],
+    next: &str,
+    layers: &[LayerKind],
+) -> serde_json::Value {
     let spans: Vec<_> = explanation
         .spans
         .iter()
@@ -139,5 +171,13 @@ fn row(explanation: &Explanation, segments: &[Segment], next: &str) -> serde_jso
         "moved_tokens": explanation.moved_tokens,
         "recomputed_tokens": explanation.recomputed_tokens,
         "calls": calls,
+        "layers": layers
+            .iter()
+            .map(|kind| json!({
+                "count": kind.count,
+                "window_tokens": kind.window_tokens,
+                "rope_base": kind.rope_base,
+            }))
+            .collect::<Vec<_>>(),
     })
 }

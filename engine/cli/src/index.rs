@@ -95,7 +95,8 @@ pub fn run(action: IndexAction) -> Outcome {
     }
 }
 
-fn open() -> Outcome<Index> {
+/// Opens the person's index.
+pub fn open() -> Outcome<Index> {
     let (index, notices) = Index::open(&folders::index()?, Some(&folders::encoder()?))?;
     for notice in notices {
         note(&format!("note: {notice}"));

@@ -1,8 +1,8 @@
 //! The `reprise` command: chat with a model in the terminal, ask about documents, serve a model to other programs,
-//! manage model files, measure speed.
+//! manage model files, take the window's chats out and in, measure speed.
 //!
-//! It parses arguments, talks to the person, and leaves the work to the engine and the library. It does not keep chats
-//! (`/save` writes one to a file) and has no window.
+//! It parses arguments, talks to the person, and leaves the work to the engine and the library. It does not keep its own
+//! chats (`/save` writes one to a file) and has no window.
 //!
 //! ```text
 //! reprise ask report.pdf "What was decided?"
@@ -13,6 +13,7 @@ mod ask;
 mod bench;
 mod cache;
 mod chat;
+mod chats;
 mod explain;
 mod failure;
 mod index;
@@ -44,6 +45,8 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Models { action } => models::run(action),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Export(arguments) => chats::export(&arguments),
+        Command::Import(arguments) => chats::import(&arguments),
         Command::Skill { action } => skill::run(action),
         Command::Cache { action } => cache::run(action),
         Command::Index { action } => index::run(action),

@@ -5,8 +5,10 @@ use std::path::Path;
 use reprise_engine::explain::Explanation;
 use reprise_engine::store::Erased;
 use reprise_engine::worker::{AheadText, Worker};
-use reprise_engine::{Answer, CancelToken, GenerateOptions, LoadOptions, ModelInfo, Owner, TokenId};
+use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, LoadOptions, ModelInfo, Owner, TokenId};
 use reprise_library::assistant::{Assistant, LaidOut, Message};
+use reprise_library::chats::Given;
+use reprise_library::citations::CitedStream;
 use reprise_library::running::Published;
 use reprise_library::skills::{Answered, AssistantModel, Consent, StepLimits, Toolbox, answer_with_tools};
 use reprise_model::template::{ToolCalls, ToolSpec};
@@ -157,12 +159,23 @@ impl Session {
         Ok((all, unread))
     }
 
-    /// Answers, streaming to standard output.
-    pub fn answer(&mut self, prompt: &[TokenId], options: &GenerateOptions) -> Outcome<Answer> {
+    /// Answers a question that was given these, streaming to standard output without marks that name nothing of it.
+    pub fn answer_about(
+        &mut self,
+        given: &[Given],
+        prompt: &[TokenId],
+        options: &GenerateOptions,
+    ) -> Outcome<Answer> {
         let mut display = Display::new(self.quiet);
+        let mut marks = CitedStream::default();
         let assistant = &self.assistant;
         let answer = self.interrupts.while_answering(|cancel| {
-            assistant.answer(prompt, options, cancel, &mut |event| display.show(&event, cancel))
+            let answer = assistant.answer(prompt, options, cancel, &mut |event| match event {
+                Event::Text(text) => display.show(&Event::Text(&marks.push(text, given)), cancel),
+                other => display.show(&other, cancel),
+            });
+            display.show(&Event::Text(&marks.finish(given)), cancel);
+            answer
         });
         display.finish()?;
         Ok(answer?)
@@ -184,6 +197,7 @@ impl Session {
             assistant: &self.assistant,
             options,
             owner: Some(owner),
+            last_prompt: None,
         };
         let answered = self.interrupts.while_answering(|cancel| {
             let mut on_step =

@@ -130,3 +130,93 @@ fn reprise_words(files: u64) -> String {
         _ => format!("{},{:03} files", files / 1000, files % 1000),
     }
 }
+
+/// A folder with two documents.
+fn papers() -> tempfile::TempDir {
+    let papers = folder();
+    for (name, text) in [
+        ("garden.md", "# Garden\n\nPrune the apple tree in February.\n"),
+        (
+            "boiler.md",
+            "# Boiler\n\nThe boiler is serviced each October by Mr Brandt.\n",
+        ),
+    ] {
+        fs::write(papers.path().join(name), text).unwrap();
+    }
+    papers
+}
+
+#[test]
+fn a_question_without_a_file_asks_the_indexed_documents() {
+    let (home, papers) = (folder(), papers());
+    let command = |arguments: &[&str]| run(reprise(home.path()).args(arguments), "");
+    let question = "In which month is the apple tree pruned?";
+    assert_fails(
+        &command(&["ask", question]),
+        1,
+        &["no document is indexed", "reprise index add"],
+    );
+    let path = papers.path().canonicalize().unwrap();
+    assert_eq!(command(&["index", "add", path.to_str().unwrap()]).code, Some(0));
+    let asked = command(&["ask", question]);
+    assert_eq!(asked.code, Some(0), "{asked:?}");
+    assert!(asked.out.contains("February"), "{}", asked.out);
+    assert!(
+        asked.err.contains("[using all 2 documents whole, "),
+        "{}",
+        asked.err
+    );
+    let boiler = path.join("boiler.md");
+    let within = command(&[
+        "explain",
+        "--within",
+        boiler.to_str().unwrap(),
+        "Who services the boiler?",
+    ]);
+    assert_eq!(within.code, Some(0), "{within:?}");
+    assert!(
+        within.out.contains("passage of document:boiler.md#"),
+        "{}",
+        within.out
+    );
+    assert!(!within.out.contains("garden.md") && within.out.contains("layers, 30 see all of it"));
+    assert_fails(
+        &command(&["ask", "--within", "/nowhere", question]),
+        1,
+        &["no indexed document is at /nowhere"],
+    );
+}
+
+#[test]
+fn a_chat_about_documents_is_given_each_passage_once() {
+    let (home, papers) = (folder(), papers());
+    let garden = papers.path().join("garden.md");
+    let mut chat = reprise(home.path());
+    chat.args(["chat", "--greedy", "--max-tokens", "24", "--doc"])
+        .arg(&garden);
+    let said = run(
+        &mut chat,
+        "In which month is the apple tree pruned?\nIs that in winter?\n",
+    );
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.out.contains("February"), "{}", said.out);
+    assert_eq!(
+        said.err.matches("[given 1 document whole, ").count(),
+        1,
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("[no passage besides those that it has]"));
+    let mut chat = reprise(home.path());
+    assert_fails(
+        &run(chat.args(["chat", "--doc", "/nowhere.pdf"]), ""),
+        1,
+        &["/nowhere.pdf"],
+    );
+    let mut chat = reprise(home.path());
+    assert_fails(
+        &run(chat.args(["chat", "--indexed"]), ""),
+        1,
+        &["no document is indexed"],
+    );
+}

@@ -22,6 +22,8 @@ use crate::converse::{CHAT_OWNER, owner_of};
 pub struct Cache<'a> {
     store: ChunkStore,
     engine: Option<&'a Engine>,
+    /// Chunks that were in the engine's memory when this was made.
+    in_memory: HashSet<ChunkId>,
     /// Whether what an interrupted program had left was put in order at opening.
     was_mended: bool,
 }
@@ -67,6 +69,8 @@ pub struct KeptChunk {
     pub made_ms: i64,
     /// Whether its keys and values are exact; else a part of them was moved from elsewhere.
     pub exact: bool,
+    /// Whether it is in the engine's memory as well, or still only there, waiting to be written.
+    pub in_memory: bool,
 }
 
 impl Cache<'static> {
@@ -88,6 +92,7 @@ impl Cache<'static> {
         Ok(Some(Cache {
             store,
             engine: None,
+            in_memory: HashSet::new(),
             was_mended: !recovery.is_clean(),
         }))
     }
@@ -99,10 +104,14 @@ impl<'a> Cache<'a> {
     /// # Errors
     /// When the engine has ended.
     pub fn of(engine: &'a Engine) -> Result<Option<Cache<'a>>, EngineError> {
-        let store = |worker: &mut Worker| worker.keeper().map(|keeper| keeper.store().clone());
-        Ok(engine.with_worker(store)?.map(|store| Cache {
+        let open = |worker: &mut Worker| {
+            let keeper = worker.keeper()?;
+            Some((keeper.store().clone(), keeper.in_memory()))
+        };
+        Ok(engine.with_worker(open)?.map(|(store, in_memory)| Cache {
             store,
             engine: Some(engine),
+            in_memory: in_memory.into_iter().collect(),
             was_mended: false,
         }))
     }
@@ -143,8 +152,23 @@ impl<'a> Cache<'a> {
         // One that goes meanwhile is not there.
         Ok(list
             .into_iter()
-            .filter_map(|summary| Some(shown(&self.store.record(summary.id).ok()?, &summary)))
+            .filter_map(|summary| Some(self.shown(&self.store.record(summary.id).ok()?, &summary)))
             .collect())
+    }
+
+    /// A chunk as it is shown.
+    pub(crate) fn shown(&self, record: &ChunkRecord, summary: &ChunkSummary) -> KeptChunk {
+        KeptChunk {
+            id: summary.id.to_string(),
+            tokens: summary.tokens,
+            bytes: summary.bytes,
+            uses: summary.weight,
+            score: summary.score * 1e3,
+            pinned: summary.pinned,
+            made_ms: record.made_ms,
+            exact: record.ratio >= 1.0,
+            in_memory: self.in_memory.contains(&summary.id),
+        }
     }
 
     /// Keeps a chunk whatever else has to go, or no longer.
@@ -229,20 +253,6 @@ pub enum CacheError {
     /// The chats cannot be read.
     #[error(transparent)]
     Chats(#[from] crate::chats::StoreError),
-}
-
-/// A chunk as it is shown.
-pub(crate) fn shown(record: &ChunkRecord, summary: &ChunkSummary) -> KeptChunk {
-    KeptChunk {
-        id: summary.id.to_string(),
-        tokens: summary.tokens,
-        bytes: summary.bytes,
-        uses: summary.weight,
-        score: summary.score * 1e3,
-        pinned: summary.pinned,
-        made_ms: record.made_ms,
-        exact: record.ratio >= 1.0,
-    }
 }
 
 /// What a person knows an owner by.

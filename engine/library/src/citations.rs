@@ -46,6 +46,51 @@ pub fn cited(answer: &str, given: &[Given]) -> Cited {
     cited
 }
 
+/// The marks of an answer that is still being written: text comes in pieces and leaves as it is shown, without marks that name
+/// nothing. What may be the beginning of a mark is held back until it is known.
+#[derive(Debug, Default)]
+pub struct CitedStream {
+    answer: String,
+    shown: usize,
+}
+
+impl CitedStream {
+    /// Takes a piece of an answer to a question that was given these; gives what can be shown now.
+    pub fn push(&mut self, piece: &str, given: &[Given]) -> String {
+        self.answer.push_str(piece);
+        let settled = settled(&self.answer);
+        self.show(settled, given)
+    }
+
+    /// The answer is at its end; gives the rest of it.
+    pub fn finish(&mut self, given: &[Given]) -> String {
+        self.show(self.answer.len(), given)
+    }
+
+    fn show(&mut self, settled: usize, given: &[Given]) -> String {
+        let text = cited(&self.answer[..settled], given).text;
+        let new = text.get(self.shown..).unwrap_or_default().to_owned();
+        self.shown += new.len();
+        new
+    }
+}
+
+/// How much of an answer what follows cannot change: up to a bracket or backquote of the last line that is open or has just
+/// been closed, and the spaces before it, which leave with a mark.
+fn settled(answer: &str) -> usize {
+    let line = answer.rfind('\n').map_or(0, |at| at + 1);
+    let mut at = line;
+    while let Some(open) = answer[at..].find(['[', '`']).map(|open| at + open) {
+        let closing = if answer[open..].starts_with('`') { '`' } else { ']' };
+        match answer[open + 1..].find(closing).map(|close| open + 1 + close + 1) {
+            Some(end) if end < answer.len() => at = end,
+            _ => return answer[..open].trim_end_matches(' ').len(),
+        }
+    }
+    // The next piece may begin with a mark.
+    answer.trim_end_matches(' ').len().max(at)
+}
+
 fn add_line(cited: &mut Cited, line: &str, given: &[Given]) {
     let mut rest = line;
     while let Some(open) = rest.find(['[', '`']) {
@@ -190,6 +235,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn pieces_come_to_the_same_as_the_whole(text in "[\\[\\]`a-c, 1page\n(é]{0,80}", cut in 1_usize..7) {
+            let given = given(&["a, page 1", "b"]);
+            let mut stream = CitedStream::default();
+            let mut shown = String::new();
+            let characters: Vec<char> = text.chars().collect();
+            for piece in characters.chunks(cut) {
+                shown.push_str(&stream.push(&piece.iter().collect::<String>(), &given));
+            }
+            shown.push_str(&stream.finish(&given));
+            prop_assert_eq!(shown, cited(&text, &given).text);
+        }
+
         #[test]
         fn any_text_is_survived_and_marks_are_where_they_say(text in "[\\[\\]`a-c, 1\n(é]{0,60}") {
             let seen = cited(&text, &given(&["a, page 1", "b"]));

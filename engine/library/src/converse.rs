@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, Owner, SegmentKind, StopReason};
+use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, Owner, StopReason};
 use reprise_model::template::Role as ModelRole;
 
 use crate::assistant::{Assistant, AssistantError, LaidOut, Message, Part, Writer, visible};
+use crate::calls_kept;
 use crate::chats::{
     AnswerStats, ChatId, ChatStore, Given, Origin, Role, StoreError, Turn, TurnId, TurnState,
 };
-use crate::index::DOCUMENT_OWNER;
 use crate::inspection::Readings;
 use crate::recall::recall;
-use crate::skills::SKILL_OWNER;
+use crate::skills::{
+    AssistantModel, Consent, Step, StepLimits, StepTold, Toolbox, answer_with_tools, specs_for,
+};
 
 /// Earlier exchanges that are found again may take one part in so many of the window.
 const EARLIER_SHARE: usize = 8;
@@ -25,7 +27,7 @@ const EARLIER_SHARE: usize = 8;
 #[derive(Default)]
 pub struct TokenCounts(Mutex<HashMap<TurnId, (usize, usize)>>);
 
-/// What questions of a chat were given, by question.
+/// What questions of a chat were given, and answers made with, by turn.
 pub type GivenOf = HashMap<TurnId, Vec<Given>>;
 
 impl TokenCounts {
@@ -52,6 +54,8 @@ pub struct Instructions {
     pub system: String,
     /// How tokens are drawn, and how many at most.
     pub options: GenerateOptions,
+    /// Tokens of the tools that the model is told of beside the system prompt.
+    pub tools_tokens: usize,
 }
 
 /// What of a chat the model sees.
@@ -61,7 +65,7 @@ pub struct Layout {
     pub messages: Vec<Message>,
     /// Oldest turns that do not fit and are left out.
     pub hidden_turns: usize,
-    /// Tokens of the system prompt, with what the model's template writes once, whatever the messages.
+    /// Tokens of the system prompt and the tools, with what the model's template writes once, whatever the messages.
     pub system_tokens: usize,
     /// Tokens of the turns that are in, without what they were given.
     pub history_tokens: usize,
@@ -78,14 +82,16 @@ pub struct GivenTokens {
     pub passages: usize,
     /// Earlier exchanges of the chat that were found again.
     pub earlier: usize,
-    /// Skills.
+    /// Skills that questions were asked with.
     pub skills: usize,
+    /// Calls of tools and what they came to.
+    pub tools: usize,
 }
 
 impl GivenTokens {
     /// All of them.
     pub fn total(self) -> usize {
-        self.passages + self.earlier + self.skills
+        self.passages + self.earlier + self.skills + self.tools
     }
 
     fn add(&mut self, source: &Origin, tokens: usize) {
@@ -93,6 +99,7 @@ impl GivenTokens {
             Origin::Passage { .. } => self.passages += tokens,
             Origin::Earlier { .. } => self.earlier += tokens,
             Origin::Skill { .. } => self.skills += tokens,
+            Origin::Call | Origin::Result { .. } => self.tools += tokens,
         }
     }
 }
@@ -127,10 +134,11 @@ pub fn layout(
     coming: Coming,
 ) -> Layout {
     let system = instructions.system.trim();
-    let system_tokens = match system {
-        "" => writer.base_tokens(),
-        text => writer.base_tokens_with_system() + writer.count(text),
-    };
+    let system_tokens = instructions.tools_tokens
+        + match system {
+            "" => writer.base_tokens(),
+            text => writer.base_tokens_with_system() + writer.count(text),
+        };
     let (draft_tokens, begun_tokens) = match coming {
         Coming::Answer => (0, 0),
         Coming::Draft { tokens } => (writer.with_frame(tokens), 0),
@@ -192,21 +200,6 @@ fn given_to<'a>(given: &'a GivenOf, turn: &Turn) -> &'a [Given] {
     given.get(&turn.id).map_or(&[], Vec::as_slice)
 }
 
-/// Something that was given as a part of a message, kept for its own owner.
-fn part_of(given: &Given) -> Part {
-    let (kind, owner) = match &given.source {
-        Origin::Passage { owner, .. } => (SegmentKind::Passage, Owner::new(DOCUMENT_OWNER, &**owner).ok()),
-        Origin::Skill { name } => (SegmentKind::Skill, Owner::new(SKILL_OWNER, &**name).ok()),
-        // It is the chat's own.
-        Origin::Earlier { .. } => (SegmentKind::Passage, None),
-    };
-    Part {
-        text: given.text.clone(),
-        kind,
-        owner,
-    }
-}
-
 /// Adds a turn. Templates want the roles to alternate: a question that got no answer becomes part of the next one.
 fn add(messages: &mut Vec<Message>, turn: &Turn, given: &[Given]) {
     if turn.text.trim().is_empty() {
@@ -216,7 +209,9 @@ fn add(messages: &mut Vec<Message>, turn: &Turn, given: &[Given]) {
         Role::User => ModelRole::User,
         Role::Assistant => ModelRole::Assistant,
     };
-    let mut parts: Vec<Part> = given.iter().map(part_of).collect();
+    let (calls, given): (Vec<&Given>, Vec<&Given>) = given.iter().partition(|one| one.source.is_of_answer());
+    messages.extend(calls_kept::messages(calls.into_iter()));
+    let mut parts: Vec<Part> = given.into_iter().map(Given::part).collect();
     parts.push(turn.text.clone().into());
     match messages.last_mut() {
         Some(last) if last.role == role => {
@@ -248,6 +243,18 @@ pub enum Progress<'a> {
         /// The text.
         text: &'a str,
     },
+    /// The model calls a tool, a script starts, or a call was done.
+    Step(StepTold),
+}
+
+/// Tools that an answer may be made with.
+pub struct Tools<'a, 'b> {
+    /// What there is.
+    pub toolbox: &'a mut Toolbox<'b>,
+    /// Asks the person.
+    pub consent: &'a mut dyn Consent,
+    /// How far the answer may go.
+    pub limits: StepLimits,
 }
 
 /// Why there is no (whole) answer.
@@ -316,7 +323,21 @@ impl AnswerRequest<'_> {
         assistant: &Assistant,
         on_progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Option<Turn>, ConverseError> {
-        match self.try_answer(assistant, on_progress) {
+        self.answer_with(assistant, None, on_progress)
+    }
+
+    /// As [`AnswerRequest::answer`], with tools that the model may call before it answers. Its calls and what they came to
+    /// are kept with the answer. An answer that goes on where it was stopped calls none.
+    ///
+    /// # Errors
+    /// See [`ConverseError`]. What a tool does wrong is told to the model.
+    pub fn answer_with(
+        self,
+        assistant: &Assistant,
+        tools: Option<Tools<'_, '_>>,
+        on_progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Option<Turn>, ConverseError> {
+        match self.try_answer(assistant, tools, on_progress) {
             Ok(made) => {
                 let is_put_off = self.is_put_off.load(Ordering::Relaxed);
                 if is_put_off && made.state == TurnState::Stopped && !made.has_new_text {
@@ -339,6 +360,7 @@ impl AnswerRequest<'_> {
     fn try_answer(
         self,
         assistant: &Assistant,
+        tools: Option<Tools<'_, '_>>,
         on_progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Made, ConverseError> {
         let AnswerRequest {
@@ -355,6 +377,11 @@ impl AnswerRequest<'_> {
         let begun_text = begun.as_ref().map_or("", |turn| turn.text.as_str());
         let writer = Arc::clone(assistant.writer());
         let mut given = store.given_up_to(turn)?;
+        let mut tools = tools.filter(|_| begun_text.is_empty());
+        let mut instructions = instructions.clone();
+        if let Some(tools) = &tools {
+            instructions.tools_tokens = tools_tokens(&writer, tools, &instructions)?;
+        }
         remember(
             store,
             &writer,
@@ -362,26 +389,107 @@ impl AnswerRequest<'_> {
             &turns,
             &mut given,
             begun_text,
-            instructions,
+            &instructions,
         )?;
-        let laid_out = prompt_of(&writer, counts, &turns, &given, begun_text, instructions)?;
-        let prompt = &laid_out.tokens;
-        let options = GenerateOptions {
-            segments: laid_out.segments.clone(),
-            ..instructions.options.clone()
-        };
+        let messages = messages_of(&writer, counts, &turns, &given, begun_text, &instructions);
+        let owner = turns.first().map(|turn| owner_of(turn.chat));
+        let laid_out = lay_out(&writer, &messages, begun_text, owner.as_ref())?;
+        let prompt_tokens = laid_out.tokens.len() + instructions.tools_tokens;
         let window = writer.info().context_tokens - 1;
-        if prompt.len() > window {
+        if prompt_tokens > window {
             return Err(ConverseError::TooLong {
-                tokens: prompt.len(),
+                tokens: prompt_tokens,
                 window,
             });
         }
 
-        let begun_units = begun_text.encode_utf16().count();
-        let mut written = begun_units;
-        let mut store_error = None;
-        let answer = assistant.answer(prompt, &options, cancel, &mut |event| match event {
+        let mut writing = Writing {
+            store,
+            turn,
+            cancel,
+            written: begun_text.encode_utf16().count(),
+            error: None,
+        };
+        let begun_units = writing.written;
+        let (answer, laid_out) = match &mut tools {
+            Some(tools) => {
+                let mut model = AssistantModel {
+                    assistant,
+                    options: &instructions.options,
+                    owner: owner.as_ref(),
+                    last_prompt: None,
+                };
+                let answered = answer_with_tools(
+                    &mut model,
+                    &messages,
+                    tools.toolbox,
+                    tools.consent,
+                    tools.limits,
+                    cancel,
+                    &mut |step| writing.take_step(step, on_progress),
+                )?;
+                let calls = calls_kept::kept(&answered.between);
+                if !calls.is_empty() {
+                    store.set_given(turn, &calls)?;
+                }
+                (answered.answer, model.last_prompt.unwrap_or(laid_out))
+            }
+            None => {
+                let options = GenerateOptions {
+                    segments: laid_out.segments.clone(),
+                    ..instructions.options.clone()
+                };
+                let answer = assistant.answer(&laid_out.tokens, &options, cancel, &mut |event| {
+                    writing.take(event, on_progress);
+                })?;
+                (answer, laid_out)
+            }
+        };
+        readings.note(turn, laid_out, &answer);
+        if let Some(error) = writing.error {
+            return Err(error.into());
+        }
+        let earlier = begun.as_ref().and_then(|turn| turn.stats.as_ref());
+        Ok(Made {
+            state: state_of(&answer.stop),
+            words: (answer.stop == StopReason::Capacity).then_some(STOPPED_FOR_OTHERS),
+            stats: stats_of(&answer, assistant, earlier),
+            has_new_text: writing.written > begun_units,
+        })
+    }
+}
+
+/// Tokens of the tools that the model is told of.
+fn tools_tokens(
+    writer: &Writer,
+    tools: &Tools<'_, '_>,
+    instructions: &Instructions,
+) -> Result<usize, AssistantError> {
+    let room = writer
+        .info()
+        .context_tokens
+        .saturating_sub(writer.answer_room(instructions.options.max_tokens));
+    let specs = specs_for(writer.tool_calls(), tools.toolbox, room, &|text| {
+        writer.count(text)
+    });
+    let message = [Message::new(ModelRole::User, "?")];
+    let with = writer.lay_out_with_tools(&message, None, &specs)?.tokens.len();
+    Ok(with.saturating_sub(writer.lay_out(&message, None)?.tokens.len()))
+}
+
+/// An answer on its way to the store and to who watches.
+struct Writing<'a> {
+    store: &'a ChatStore,
+    turn: TurnId,
+    cancel: &'a CancelToken,
+    /// UTF-16 units of it.
+    written: usize,
+    error: Option<StoreError>,
+}
+
+impl Writing<'_> {
+    fn take(&mut self, event: Event<'_>, on_progress: &mut dyn FnMut(Progress<'_>)) {
+        match event {
             Event::Prefill {
                 done_tokens,
                 total_tokens,
@@ -399,33 +507,50 @@ impl AnswerRequest<'_> {
                 });
             }
             Event::Text(text) => {
-                if store_error.is_some() {
+                if self.error.is_some() {
                     return;
                 }
                 // First the disk, then the eye: what was seen is not lost.
-                match store.append_piece(turn, text) {
+                match self.store.append_piece(self.turn, text) {
                     Ok(()) => {
-                        on_progress(Progress::Text { from: written, text });
-                        written += text.encode_utf16().count();
+                        on_progress(Progress::Text {
+                            from: self.written,
+                            text,
+                        });
+                        self.written += text.encode_utf16().count();
                     }
                     Err(error) => {
-                        store_error = Some(error);
-                        cancel.cancel();
+                        self.error = Some(error);
+                        self.cancel.cancel();
                     }
                 }
             }
-        })?;
-        readings.note(turn, laid_out, &answer);
-        if let Some(error) = store_error {
-            return Err(error.into());
         }
-        let earlier = begun.as_ref().and_then(|turn| turn.stats.as_ref());
-        Ok(Made {
-            state: state_of(&answer.stop),
-            words: (answer.stop == StopReason::Capacity).then_some(STOPPED_FOR_OTHERS),
-            stats: stats_of(&answer, assistant, earlier),
-            has_new_text: written > begun_units,
-        })
+    }
+
+    fn take_step(&mut self, step: Step<'_>, on_progress: &mut dyn FnMut(Progress<'_>)) {
+        match step {
+            Step::Reading {
+                done_tokens,
+                total_tokens,
+                reused_tokens,
+                reading_time,
+            } => self.take(
+                Event::Prefill {
+                    done_tokens,
+                    total_tokens,
+                    reused_tokens,
+                    reading_time,
+                },
+                on_progress,
+            ),
+            Step::Text(text) => self.take(Event::Text(text), on_progress),
+            other => {
+                if let Some(told) = other.told() {
+                    on_progress(Progress::Step(told));
+                }
+            }
+        }
     }
 }
 
@@ -452,7 +577,11 @@ fn remember(
     }
     let hidden = layout(writer, counts, turns, given, instructions, Coming::Answer).hidden_turns;
     let budget = writer.info().context_tokens / EARLIER_SHARE;
-    let found = recall(&turns[..hidden], &question.text, budget, &|text| {
+    let seen: Vec<&Given> = turns[hidden..]
+        .iter()
+        .flat_map(|turn| given_to(given, turn))
+        .collect();
+    let found = recall(&turns[..hidden], &seen, &question.text, budget, &|text| {
         writer.count(text)
     });
     // A chat goes on without it, and the log says why.
@@ -469,26 +598,34 @@ fn remember(
     Ok(())
 }
 
-/// The prompt for an answer to these turns, of which `begun` is there already, if anything is.
-fn prompt_of(
+/// What the model sees for an answer to these turns, of which `begun` is there already, if anything is.
+fn messages_of(
     writer: &Writer,
     counts: &TokenCounts,
     turns: &[Turn],
     given: &GivenOf,
     begun: &str,
     instructions: &Instructions,
-) -> Result<LaidOut, AssistantError> {
+) -> Vec<Message> {
     let coming = match begun {
         "" => Coming::Answer,
         text => Coming::RestOfAnswer {
             begun_tokens: writer.count(text),
         },
     };
-    let laid_out = layout(writer, counts, turns, given, instructions, coming);
-    let owner = turns.first().map(|turn| owner_of(turn.chat));
+    layout(writer, counts, turns, given, instructions, coming).messages
+}
+
+/// The prompt of messages, of whose answer `begun` is there already, if anything is.
+fn lay_out(
+    writer: &Writer,
+    messages: &[Message],
+    begun: &str,
+    owner: Option<&Owner>,
+) -> Result<LaidOut, AssistantError> {
     match begun {
-        "" => writer.lay_out(&laid_out.messages, owner.as_ref()),
-        text => writer.lay_out_begun(&laid_out.messages, text, owner.as_ref()),
+        "" => writer.lay_out(messages, owner),
+        text => writer.lay_out_begun(messages, text, owner),
     }
 }
 
@@ -506,7 +643,9 @@ pub fn prompt_before(
     let mut turns = store.path_to(answer)?;
     turns.pop();
     let given = store.given_up_to(answer)?;
-    Ok(prompt_of(writer, counts, &turns, &given, "", instructions)?)
+    let messages = messages_of(writer, counts, &turns, &given, "", instructions);
+    let owner = turns.first().map(|turn| owner_of(turn.chat));
+    Ok(lay_out(writer, &messages, "", owner.as_ref())?)
 }
 
 /// The kind of owner under which chats' chunks are kept.

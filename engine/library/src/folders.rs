@@ -1,10 +1,13 @@
 //! Where files live: models in the cache folder (they can be fetched again), the person's own in the data folder.
 
 use std::env;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 use reprise_engine::StoreChoice;
+
+use crate::system_words;
 
 /// No folder can be named, because the system tells of no home directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +46,57 @@ pub fn data() -> Result<PathBuf, NoHome> {
     match set("REPRISE_HOME") {
         Some(folder) => Ok(folder),
         None => Ok(platform()?.data_dir().to_path_buf()),
+    }
+}
+
+/// The file of chats in the folder of the person's own files.
+pub fn chats_in(data: &Path) -> PathBuf {
+    data.join("chats.sqlite")
+}
+
+/// Why the person's own folder cannot be taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Another process has it.
+    #[error("Reprise runs already with the chats in {}; use its window, or close it first", shown(.folder))]
+    InUse {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The system says no.
+    #[error("cannot use the folder {}: {}; set REPRISE_HOME to a folder of yours", shown(.folder), system_words(.source))]
+    Files {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// Takes the folder of the person's own files, and makes it where it is missing: who has it is alone with the chats, since
+/// opening them ends answers that a program left half-way.
+///
+/// # Errors
+/// When another process has it, or it cannot be used.
+pub fn lock(data: &Path) -> Result<File, LockError> {
+    let cannot = |source| LockError::Files {
+        folder: data.to_owned(),
+        source,
+    };
+    std::fs::create_dir_all(data).map_err(cannot)?;
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(data.join("lock"))
+        .map_err(cannot)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(LockError::InUse {
+            folder: data.to_owned(),
+        }),
+        Err(TryLockError::Error(error)) => Err(cannot(error)),
     }
 }
 
@@ -97,5 +151,19 @@ pub fn shown(path: &Path) -> String {
     match home.and_then(|home| path.strip_prefix(home).map(Path::to_path_buf).ok()) {
         Some(rest) => Path::new("~").join(rest).display().to_string(),
         None => path.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_locked_for_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = lock(folder.path()).unwrap();
+        assert!(matches!(lock(folder.path()), Err(LockError::InUse { .. })));
+        drop(first);
+        lock(folder.path()).unwrap();
     }
 }

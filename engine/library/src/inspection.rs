@@ -16,7 +16,7 @@ use reprise_model::tokenizer::Tokenizer;
 use serde::Serialize;
 
 use crate::assistant::LaidOut;
-use crate::cache::{Cache, CacheError, KeptChunk, name_of, shown};
+use crate::cache::{Cache, CacheError, KeptChunk, name_of};
 use crate::chats::{ChatStore, TurnId};
 
 /// Prompts that are remembered: a long one takes some 50 kB.
@@ -132,6 +132,8 @@ pub enum How {
     Stored,
     /// They were stored or known from another place, and moved here.
     Moved,
+    /// That, and they were computed again here.
+    Again,
     /// They were computed.
     New,
 }
@@ -339,7 +341,7 @@ pub fn inspect(
         prefix_tokens: explanation.prefix_tokens,
         moved_tokens: explanation.moved_tokens,
         recomputed_tokens: explanation.recomputed_tokens,
-        stretches: stretches_of(tokenizer, tokens, segments, &explanation.spans, chats),
+        stretches: stretches_of(tokenizer, tokens, segments, explanation, chats),
         chunks: match &cache {
             Some(cache) => chunks_of(cache, chats, &explanation.spans)?,
             None => Vec::new(),
@@ -425,7 +427,7 @@ fn stretches_of(
     tokenizer: &Tokenizer,
     tokens: &[TokenId],
     segments: &[Segment],
-    spans: &[Span],
+    explanation: &Explanation,
     chats: &ChatStore,
 ) -> Vec<Stretch> {
     let mut parts: Vec<(Range<usize>, Option<&Segment>)> = Vec::new();
@@ -452,17 +454,25 @@ fn stretches_of(
     let mut stretches = Vec::new();
     let mut texts = Texts::new(tokenizer);
     let mut parts = parts.into_iter().peekable();
-    for span in spans {
+    let mut again = explanation.again.iter().peekable();
+    for span in &explanation.spans {
         let mut from = span.tokens.start;
         while from < span.tokens.end {
             while parts.next_if(|(part, _)| part.end <= from).is_some() {}
             let part = parts.peek().map(|(range, segment)| (range.end, *segment));
             let (part_end, segment) = part.unwrap_or((tokens.len(), None));
-            let to = span.tokens.end.min(part_end);
+            while again.next_if(|run| run.end <= from).is_some() {}
+            let (is_again, run_end) = match again.peek() {
+                Some(run) if run.contains(&from) => (true, run.end),
+                Some(run) => (false, run.start),
+                None => (false, tokens.len()),
+            };
+            let to = span.tokens.end.min(part_end).min(run_end);
             let owner = segment.and_then(|segment| segment.owner.as_ref());
             let (how, chunk) = match &span.origin {
                 Origin::Pool => (How::Pool, None),
                 Origin::Stored { chunk } => (How::Stored, Some(chunk)),
+                Origin::Moved { chunk, .. } if is_again => (How::Again, Some(chunk)),
                 Origin::Moved { chunk, .. } => (How::Moved, Some(chunk)),
                 Origin::New => (How::New, None),
             };
@@ -557,7 +567,7 @@ fn chunks_of(cache: &Cache<'_>, chats: &ChatStore, spans: &[Span]) -> Result<Vec
                 owners: kept.as_ref().map_or_else(Vec::new, |(record, _)| {
                     record.owners.iter().map(|owner| name_of(owner, chats)).collect()
                 }),
-                kept: kept.map(|(record, summary)| shown(&record, summary)),
+                kept: kept.map(|(record, summary)| cache.shown(&record, summary)),
             }
         })
         .collect())
@@ -608,6 +618,7 @@ mod tests {
                 prefix_tokens: 0,
                 moved_tokens: 0,
                 recomputed_tokens: 0,
+                again: Vec::new(),
                 calls: Vec::new(),
             }),
         };

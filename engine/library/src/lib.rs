@@ -1,11 +1,11 @@
 //! Documents: text out of files, passages out of text, and the prompt that asks a question about them.
 //!
 //! It reads PDF, HTML, Markdown and plain text, cuts them into passages that know their page or lines, finds those
-//! that share words with a question, and lays out a prompt that fits a budget of tokens. It does not run a model,
-//! keep anything on disk, or look into pictures: a scanned PDF has no text here, and the error says so.
+//! that answer to a question by words and by meaning, and lays out prompts that fit a budget of tokens; it keeps chats,
+//! the index of documents and skills.
 //!
 //! ```
-//! use reprise_library::{Document, assemble, select, split};
+//! use reprise_library::{Document, given, question_about, select, split};
 //!
 //! let text = "# Boiler\n\nBleed the radiators each autumn.\n\n# Garden\n\nPrune the apple tree in February.\n";
 //! let document = Document::from_bytes("house.md", text.as_bytes())?;
@@ -13,13 +13,17 @@
 //! let passages = split(&document, 8, &count); // a real caller takes PASSAGE_TOKENS
 //! let selection = select("When do I prune the apple tree?", &passages, 12, &count)?;
 //! assert_eq!(selection.used()[0].place.to_string(), "lines 5-7");
-//! let prompt = assemble("When do I prune the apple tree?", &selection);
-//! assert_eq!(prompt.user.last().map(|part| part.text.as_str()), Some("Question: When do I prune the apple tree?"));
+//! let given: Vec<_> = selection.used().iter().map(given).collect();
+//! let message = question_about(&given, "When do I prune the apple tree?");
+//! assert_eq!(message.last().map(|part| part.text.as_str()), Some("Question: When do I prune the apple tree?"));
 //! # Ok::<(), reprise_library::LibraryError>(())
 //! ```
 
+pub mod ahead;
+pub mod asking;
 pub mod assistant;
 pub mod cache;
+mod calls_kept;
 pub mod chats;
 pub mod citations;
 pub mod converse;
@@ -44,7 +48,7 @@ pub use document::{Block, Document, Format, ReadOptions};
 pub use error::{Fault, LibraryError, system_words};
 pub use passage::{PASSAGE_CHARACTERS, PASSAGE_TOKENS, Passage, split};
 pub use place::Place;
-pub use prompt::{Prompt, SYSTEM, assemble, part};
+pub use prompt::{SYSTEM, given, question_about};
 pub use select::{Selection, rank, select};
 
 /// Counts the tokens of a text; a caller with a model passes its tokenizer.

@@ -44,11 +44,16 @@ impl Passage {
     /// The passage as it stands in a prompt: a label, then the text. It depends on nothing else, so the same passage is
     /// always the same tokens.
     pub fn rendered(&self) -> String {
-        let label = format!("[{}, {}]\n", label_name(&self.document), self.place);
+        let label = format!("[{}]\n", self.label());
         match self.columns() {
             Some(columns) => [&label, columns, "\n", &self.text, "\n\n"].concat(),
             None => [&label, self.text.as_str(), "\n\n"].concat(),
         }
+    }
+
+    /// What the passage is called in a prompt, and what an answer names it by: `report.pdf, page 3`.
+    pub fn label(&self) -> String {
+        format!("{}, {}", label_name(&self.document), self.place)
     }
 
     /// What the columns of these rows are called, where the passage does not begin with that itself.

@@ -8,12 +8,13 @@ use crate::{Document, LibraryError, PASSAGE_TOKENS, TokenCounter, split};
 const MOST_PIECES: usize = 4;
 
 /// The pieces of `hidden` turns that answer to a question, best first as far as they fit, then in the order in which they
-/// were said.
+/// were said; what the prompt has already, in `seen`, is not among them.
 ///
 /// # Errors
 /// When they cannot be searched.
 pub fn recall(
     hidden: &[Turn],
+    seen: &[&Given],
     question: &str,
     budget_tokens: usize,
     count: TokenCounter<'_>,
@@ -34,11 +35,14 @@ pub fn recall(
         }
         let exchange = Document::from_bytes("earlier.txt", said.join("\n\n").as_bytes())?;
         for passage in split(&exchange, PASSAGE_TOKENS, count) {
-            pieces.push(Given {
-                label: "earlier in this chat".into(),
-                text: format!("[earlier in this chat]\n{}\n\n", passage.text),
-                source: Origin::Earlier { turn: first.id },
-            });
+            let text = format!("[earlier in this chat]\n{}\n\n", passage.text);
+            if !seen.iter().any(|given| given.text == text) {
+                pieces.push(Given {
+                    label: "earlier in this chat".into(),
+                    text,
+                    source: Origin::Earlier { turn: first.id },
+                });
+            }
         }
     }
     let texts: Vec<Vec<&str>> = pieces.iter().map(|piece| vec![piece.text.as_str()]).collect();
@@ -94,7 +98,7 @@ mod tests {
             turn(5, Role::User, "Ada has a dog called Rex."),
             turn(6, Role::Assistant, "Good dog."),
         ];
-        let found = recall(&hidden, "Sister Ada, dog Rex?", 100, &words).unwrap();
+        let found = recall(&hidden, &[], "Sister Ada, dog Rex?", 100, &words).unwrap();
         let turns: Vec<_> = found
             .iter()
             .map(|given| match given.source {
@@ -103,6 +107,8 @@ mod tests {
             })
             .collect();
         assert_eq!(turns, [1, 5]);
+        let again = recall(&hidden, &[&found[0]], "Sister Ada, dog Rex?", 100, &words).unwrap();
+        assert!(again.iter().all(|given| given.text != found[0].text) && !again.is_empty());
         assert_eq!(
             found[0].text,
             "[earlier in this chat]\nUser: My sister Ada lives in Lisbon.\n\nAssistant: Lisbon is lovely.\n\n"
@@ -117,9 +123,9 @@ mod tests {
             turn(3, Role::User, "An apple a day."),
             turn(4, Role::Assistant, "Indeed."),
         ];
-        let found = recall(&hidden, "apple?", 20, &words).unwrap();
+        let found = recall(&hidden, &[], "apple?", 20, &words).unwrap();
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].source, Origin::Earlier { turn: TurnId(3) });
-        assert!(recall(&[], "apple?", 20, &words).unwrap().is_empty());
+        assert!(recall(&[], &[], "apple?", 20, &words).unwrap().is_empty());
     }
 }

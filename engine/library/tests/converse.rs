@@ -46,6 +46,7 @@ fn desk(context_tokens: usize) -> Desk {
                 max_tokens: 12,
                 ..GenerateOptions::default()
             },
+            tools_tokens: 0,
         },
         cancel: CancelToken::default(),
         readings: Readings::default(),
@@ -361,4 +362,61 @@ fn passages_stand_in_their_turn_before_the_question_and_are_counted() {
     let last = desk.store.chat(copy.id).unwrap().turns.pop().unwrap();
     let of_copy = desk.store.given_up_to(last.id).unwrap();
     assert_eq!(of_copy.into_values().next().unwrap(), [passage]);
+}
+
+#[test]
+fn calls_that_an_answer_was_made_with_stand_before_it_in_later_prompts() {
+    let desk = desk(512);
+    let turn = desk.ask(None, "What is on the shelf?");
+    desk.answer(turn).unwrap();
+    let given = |text: &str, source: Origin| Given {
+        label: "x".into(),
+        text: text.into(),
+        source,
+    };
+    let result = |number, skill: Option<&str>| Origin::Result {
+        number,
+        skill: skill.map(str::to_owned),
+    };
+    let calls = [
+        given("look at the shelf", Origin::Call),
+        given("# Skill: shelf\n", result(0, Some("shelf"))),
+        given("three books", result(0, None)),
+        given("a lamp", result(1, None)),
+    ];
+    desk.store.set_given(turn, &calls).unwrap();
+    let question = desk.store.turn(turn).unwrap().parent.unwrap();
+    assert!(
+        desk.store.set_given(question, &calls).is_err(),
+        "calls belong to answers"
+    );
+    desk.ask(Some(turn), "And below it?");
+    let chat = desk.store.turn(turn).unwrap().chat;
+    let turns = desk.store.chat(chat).unwrap().turns;
+    let kept = desk.store.given_up_to(turn).unwrap();
+    let laid_out = layout(
+        desk.assistant.writer(),
+        &desk.counts,
+        &turns[..3],
+        &kept,
+        &desk.instructions,
+        Coming::Answer,
+    );
+    let texts: Vec<String> = laid_out.messages.iter().map(|message| message.text()).collect();
+    assert_eq!(texts.len(), 6, "{texts:?}");
+    assert_eq!(texts[1], "look at the shelf");
+    assert_eq!(texts[2], "# Skill: shelf\nthree books");
+    assert_eq!(texts[3], "a lamp");
+    assert!(laid_out.given_tokens.tools > 0 && laid_out.given_tokens.skills == 0);
+    // They go where the chat goes.
+    let json = desk
+        .store
+        .export(chat, reprise_library::chats::ExportFormat::Json)
+        .unwrap();
+    let copy = desk.store.import_json(&json).unwrap();
+    let copied = desk.store.chat(copy.id).unwrap().turns;
+    assert_eq!(
+        desk.store.given_up_to(copied[1].id).unwrap()[&copied[1].id],
+        calls
+    );
 }

@@ -52,6 +52,7 @@ fn run(folder: &Path) -> Run {
                 max_tokens: 6,
                 ..GenerateOptions::default()
             },
+            tools_tokens: 0,
         },
     }
 }

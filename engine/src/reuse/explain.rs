@@ -69,6 +69,8 @@ pub struct Explanation {
     pub moved_tokens: usize,
     /// Those of them that are computed again.
     pub recomputed_tokens: usize,
+    /// Which they were, in order; none before it is read, since the question chooses them.
+    pub again: Vec<Range<usize>>,
     /// The calls, in order: those to come before it is read, and those that were made once it is.
     pub calls: Vec<PlannedCall>,
 }
@@ -113,7 +115,17 @@ impl Explanation {
             prefix_tokens,
             moved_tokens: reading.map_or(0, Reading::reused),
             recomputed_tokens: reading.map_or(0, Reading::recomputed),
+            again: Vec::new(),
             calls,
         }
+    }
+
+    /// Notes which tokens were computed again; they are in order.
+    pub(crate) fn note_again(&mut self, tokens: &[usize]) {
+        self.recomputed_tokens = tokens.len();
+        self.again = tokens
+            .chunk_by(|a, b| a + 1 == *b)
+            .map(|run| run[0]..run[0] + run.len())
+            .collect();
     }
 }

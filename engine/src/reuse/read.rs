@@ -115,6 +115,8 @@ pub struct Reading {
     todo: Vec<usize>,
     done: usize,
     computed: usize,
+    /// Tokens of pieces that were computed again.
+    again: Vec<usize>,
     /// The calls that are planned for what is to be computed, of at most so many tokens each.
     planned: VecDeque<Call>,
     planned_most: usize,
@@ -156,6 +158,7 @@ impl Reading {
             todo: Vec::new(),
             done: 0,
             computed: 0,
+            again: Vec::new(),
             planned: VecDeque::new(),
             planned_most: 0,
             made: Vec::new(),
@@ -195,7 +198,12 @@ impl Reading {
         self.pieces.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Of those the ones that are computed again.
+    /// The tokens from elsewhere that have been computed again, ascending.
+    pub fn again(&self) -> &[usize] {
+        &self.again
+    }
+
+    /// About how many of the tokens from elsewhere are computed again.
     pub fn recomputed(&self) -> usize {
         match self.recompute.strategy {
             Strategy::Nothing => 0,
@@ -394,7 +402,17 @@ impl Reading {
             kv,
         )?;
         self.computed += places.len();
+        self.note_again(places.iter().copied());
         Ok(is_last)
+    }
+
+    /// Notes which of the tokens that were computed came from elsewhere.
+    fn note_again(&mut self, computed: impl Iterator<Item = usize>) {
+        let mut pieces = self.pieces.iter().peekable();
+        self.again.extend(computed.filter(|&token| {
+            while pieces.next_if(|piece| piece.end <= token).is_some() {}
+            pieces.peek().is_some_and(|piece| piece.contains(&token))
+        }));
     }
 
     /// Asks the question what it attends to, and chooses what is computed.
@@ -476,6 +494,7 @@ impl Reading {
         let chosen = backend.recompute(&stretch, &selection, outputs, kv)?;
         self.note(purpose_of(call.kind), chosen.len());
         self.computed += chosen.len();
+        self.note_again(chosen.iter().map(|row| range.start + row));
         Ok(is_last)
     }
 }

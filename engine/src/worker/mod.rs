@@ -919,8 +919,14 @@ impl Worker {
             request,
             tokens,
             exact_tokens,
+            moved_tokens,
+            recomputed_tokens,
             ..
         } = lane;
+        let recomputed_share = match moved_tokens {
+            0 => 1.0,
+            moved => recomputed_tokens as f32 / moved as f32,
+        };
         sequence.cancel();
         // An answer is as exact as its prompt.
         let exact_tokens = match exact_tokens >= request.prompt.len() {
@@ -928,7 +934,7 @@ impl Worker {
             false => exact_tokens,
         };
         if !request.options.scratch && self.reuse != Reuse::Nothing {
-            self.keep_chunks(&request, &tokens, &sequence, exact_tokens);
+            self.keep_chunks(&request, &tokens, &sequence, exact_tokens, recomputed_share);
             let owner = request.options.owner.clone();
             let segments = request.options.segments.iter();
             let mut holders: Vec<_> = segments.filter_map(|segment| segment.owner.clone()).collect();

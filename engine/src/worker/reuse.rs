@@ -331,18 +331,24 @@ impl Worker {
             self.sequences[slot].commit(lane.request.prompt.len());
             let done = lane.tokens.len();
             lane.tokens.extend_from_slice(&lane.request.prompt[done..]);
-            lane.reading = None;
+            if let Some(reading) = lane.reading.take() {
+                lane.recomputed_tokens = reading.again().len();
+                if let Some(explanation) = &mut lane.explanation {
+                    explanation.note_again(reading.again());
+                }
+            }
         }
         Ok(is_done)
     }
 
-    /// Hands what an ended request computed to the keeper.
+    /// Hands what an ended request computed to the keeper; a share of what it had from elsewhere was computed again.
     pub(super) fn keep_chunks(
         &self,
         request: &Request,
         tokens: &[TokenId],
         sequence: &Sequence,
         exact_tokens: usize,
+        recomputed_share: f32,
     ) {
         let (Some(keeper), Some(last)) = (&self.keeper, request.options.segments.last()) else {
             return;
@@ -361,10 +367,7 @@ impl Worker {
             cuts: cut(&segments),
             sequence: sequence.fork(sequence.len()),
             exact_tokens,
-            ratio: match self.reuse {
-                Reuse::Anywhere(recompute) => recompute.ratio as f32,
-                Reuse::Nothing | Reuse::Prefix => 1.0,
-            },
+            ratio: recomputed_share,
         });
     }
 }

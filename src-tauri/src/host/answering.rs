@@ -126,6 +126,8 @@ impl Answering {
                     text: text.to_owned(),
                 });
             }
+            // The window gives the model no tools yet.
+            Progress::Step(_) => {}
         }
     }
 

@@ -6,6 +6,7 @@
 //! in the list of requests is not ended in the store; whoever takes it off the list ends it. So each answer ends exactly
 //! once, whether its thread gets to it or the person stops it first.
 
+mod ahead;
 mod answering;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,8 @@ enum Job {
     Answer(TurnId),
     /// Something else.
     WithModel(ModelWork),
+    /// Find what the model could read while nobody asks, and have it read.
+    ReadAhead,
     /// Name the chats that have no name of their own, if nobody waits for an answer.
     Title,
     /// The engine of this model has ended by a fault.
@@ -64,6 +67,8 @@ pub struct LoadRequest {
     pub profiles: Option<PathBuf>,
     /// Where what is read is kept; nowhere without.
     pub store: Option<StoreChoice>,
+    /// The folder of indexed documents; with one they and the person's skills are read ahead.
+    pub index: Option<PathBuf>,
     /// Whether the person's other programs (`reprise top`) see the engine.
     pub is_published: bool,
 }
@@ -97,6 +102,8 @@ struct Model {
     number: ModelNumber,
     assistant: Assistant,
     loaded: Arc<Loaded>,
+    /// The folder of what is read ahead.
+    index: Option<PathBuf>,
     /// Shows the engine to the person's other programs.
     _published: Option<Published>,
 }
@@ -316,17 +323,25 @@ impl Host {
 
     /// Takes other settings, for the answers to come.
     pub fn set_settings(&self, settings: Settings) {
-        let reuse = settings.reuse();
-        *lock(&self.shared.settings) = settings;
+        let (reuse, reads_ahead) = (settings.reuse(), settings.read_ahead);
+        let read_ahead_before = {
+            let mut current = lock(&self.shared.settings);
+            std::mem::replace(&mut *current, settings).read_ahead
+        };
         self.submit(Job::WithModel(Box::new(move |model| {
             // An engine that has ended takes no settings; a person's Try again loads the model with them.
             let _ = model.map(|model| {
-                model
-                    .assistant
-                    .engine()
-                    .with_worker(move |worker| worker.set_reuse(reuse))
+                model.assistant.engine().with_worker(move |worker| {
+                    worker.set_reuse(reuse);
+                    if !reads_ahead {
+                        worker.stop_reading_ahead();
+                    }
+                })
             });
         })));
+        if reads_ahead && !read_ahead_before {
+            self.submit(Job::ReadAhead);
+        }
     }
 
     /// Does something with the model's engine, or without when no model is loaded, between what else is asked of the

@@ -51,6 +51,7 @@ impl Bench {
             name: None,
             settings: self.host.settings(),
             profiles: None,
+            index: None,
             store: None,
             is_published: false,
         });
@@ -63,6 +64,7 @@ impl Bench {
             name: None,
             settings: self.host.settings(),
             profiles: None,
+            index: None,
             store: None,
             is_published: false,
         });

@@ -2,7 +2,7 @@
 //! is asked for begins at once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
@@ -15,6 +15,7 @@ use reprise_library::converse::TokenCounts;
 use reprise_library::inspection::Readings;
 use reprise_library::running::Published;
 
+use super::ahead::Looking;
 use super::answering::Answering;
 use super::titles::Titling;
 use super::{Handle, Job, LoadRequest, Loaded, Model, ModelNumber, Shared, Work, fault, lock};
@@ -58,6 +59,7 @@ impl Worker {
             Job::Load(request) => self.load(*request),
             Job::Answer(turn) => self.answer(turn),
             Job::WithModel(work) => work(self.model.as_deref()),
+            Job::ReadAhead => self.read_ahead(),
             Job::Title => self.title(),
             Job::Broken(number) => self.give_up(number),
             Job::Quit(_) => {} // the end of `run`
@@ -72,6 +74,7 @@ impl Worker {
             settings,
             profiles,
             store,
+            index,
             is_published,
         } = request;
         let is_last = self.shared.waiting_loads.fetch_sub(1, Ordering::Relaxed) == 1;
@@ -98,7 +101,7 @@ impl Worker {
         match loaded {
             Ok((assistant, warning)) => {
                 let published = is_published.then(|| publish(&assistant)).flatten();
-                self.install(assistant, published, name, warning);
+                self.install(assistant, published, index, name, warning);
             }
             Err(Failure { message }) => self.shared.set_model(ModelState::Failed {
                 name: shown_name,
@@ -111,6 +114,7 @@ impl Worker {
         &mut self,
         assistant: Assistant,
         published: Option<Published>,
+        index: Option<PathBuf>,
         name: Option<String>,
         warning: Option<String>,
     ) {
@@ -139,11 +143,35 @@ impl Worker {
             number: ModelNumber(self.models),
             assistant,
             loaded,
+            index,
             _published: published,
         }));
         shared.set_model(state);
         shared.queue_loading();
         let _ = self.later.send(Job::Title);
+        let _ = self.later.send(Job::ReadAhead);
+    }
+
+    /// Finds on a thread of its own what the model could read ahead, since that takes a while; answers go on meanwhile.
+    fn read_ahead(&mut self) {
+        let Some(model) = self.model.as_ref() else { return };
+        let (Some(index), true) = (model.index.clone(), lock(&self.shared.settings).read_ahead) else {
+            return;
+        };
+        let looking = Looking {
+            model: model.number,
+            writer: Arc::clone(&model.loaded.writer),
+            index,
+            shared: Arc::clone(&self.shared),
+            later: self.later.clone(),
+        };
+        match thread::Builder::new()
+            .name("reading ahead".into())
+            .spawn(move || looking.look())
+        {
+            Ok(thread) => self.threads.push(thread),
+            Err(error) => tracing::warn!(%error, "nothing is read ahead"),
+        }
     }
 
     /// Stops what runs, for another model to go on with, and waits until it has stopped.
@@ -314,6 +342,7 @@ mod tests {
                 name: None,
                 settings: settings.clone(),
                 profiles: None,
+                index: None,
                 store: None,
                 is_published: false,
             });

@@ -91,6 +91,7 @@ export const inspectorStrings = {
   },
   usedOf: (used: number, all: number) =>
     used === all ? formatInteger(all) : `${formatInteger(used)} of ${formatInteger(all)}`,
+  memory: 'Memory',
   flash: 'Disk',
   gone: 'Let go since',
   ago,

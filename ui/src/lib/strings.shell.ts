@@ -100,6 +100,8 @@ export const shellStrings = {
     noModel: 'Shown when the model is loaded.',
     owners: {
       system: 'System prompt',
+      skills: 'Skills',
+      passages: 'Passages',
       history: 'History',
       draft: 'This message',
       reserved: 'Kept for the answer',
@@ -183,6 +185,9 @@ export const shellStrings = {
     keeping: 'Keep on disk',
     keepingHint:
       'So that a chat goes on at once after a restart. Off keeps nothing new; what is kept already stays until it is erased. A change loads the model anew.',
+    readAhead: 'Read ahead',
+    readAheadHint:
+      'While nothing else is done, and not on battery, skills and indexed documents are read before you ask about them.',
     storeFault: (reason: string) => `Nothing that is read now is kept on disk: ${reason}`,
     numbers: {
       contextTokens: {

@@ -4,6 +4,7 @@
 use reprise_model::template::Role;
 
 use reprise_library::assistant::{Message, Part};
+use reprise_library::chats::Given;
 
 #[derive(Default)]
 pub struct Conversation {
@@ -18,6 +19,8 @@ pub struct Conversation {
 struct Turn {
     /// A skill that the question is asked with.
     skill: Vec<Part>,
+    /// Passages that it is to be answered from.
+    given: Vec<Given>,
     question: String,
     /// Calls of tools and their results, before the answer.
     between: Vec<Message>,
@@ -57,6 +60,7 @@ impl Conversation {
     pub fn ask(&mut self, skill: Vec<Part>, question: String) {
         self.turns.push(Turn {
             skill,
+            given: Vec::new(),
             question,
             between: Vec::new(),
             answer: None,
@@ -90,6 +94,34 @@ impl Conversation {
             self.turns.pop();
             self.hidden = self.hidden.min(self.turns.len());
         }
+    }
+
+    /// The last question.
+    pub fn question(&self) -> Option<&str> {
+        self.turns.last().map(|turn| turn.question.as_str())
+    }
+
+    /// Gives the last question passages to be answered from, in place of those it had.
+    pub fn give(&mut self, given: Vec<Given>) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.given = given;
+        }
+    }
+
+    /// What the questions before the last one were given, as far as the model sees them.
+    pub fn given_before(&self) -> Vec<Given> {
+        let seen = &self.turns[self.hidden..];
+        let before = seen.split_last().map_or(seen, |(_, before)| before);
+        before
+            .iter()
+            .flat_map(|turn| turn.given.iter().cloned())
+            .collect()
+    }
+
+    /// What all questions that the model sees were given.
+    pub fn given(&self) -> Vec<Given> {
+        let seen = self.turns[self.hidden..].iter();
+        seen.flat_map(|turn| turn.given.iter().cloned()).collect()
     }
 
     /// How often the last answer was made anew.
@@ -136,6 +168,7 @@ impl Conversation {
             if !question.is_empty() {
                 question.push("\n".into());
             }
+            question.extend(turn.given.iter().map(Given::part));
             question.push(turn.question.as_str().into());
             messages.push(Message {
                 role: Role::User,

@@ -2,6 +2,7 @@
 
 mod command;
 mod conversation;
+mod documents;
 mod input;
 mod skills;
 
@@ -13,14 +14,16 @@ use std::time::Duration;
 use reprise_engine::{Answer, GenerateOptions, Owner, Reuse};
 use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE, LaidOut, Message, Part};
 use reprise_library::models::Shelf;
-use reprise_library::system_words;
+use reprise_library::{SYSTEM, system_words};
 
 use crate::arguments::{ChatArguments, SamplingDefaults};
+use crate::ask::sources;
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, decode_rate, footer, note, with_commas};
 use crate::session::{Session, program_owner};
 use command::{Command, HELP};
 use conversation::Conversation;
+use documents::Documents;
 use input::{Input, Read};
 use skills::Skills;
 
@@ -47,12 +50,19 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
         ));
     }
     let options = arguments.answer.generate_options(&DEFAULTS);
-    let conversation = Conversation::new(arguments.system.clone());
+    let documents = match arguments.doc.is_empty() && !arguments.indexed {
+        true => None,
+        false => Some(Documents::open(&arguments.doc, &session)?),
+    };
+    // Who asks about documents wants answers out of them, unless told otherwise.
+    let system = documents.is_some().then(|| SYSTEM.to_owned());
+    let conversation = Conversation::new(arguments.system.clone().or(system));
     let mut chat = Chat {
         session,
         owner: program_owner("chat")?,
         options,
         conversation,
+        documents,
         skills: None,
         next_skill: Vec::new(),
         standing: arguments.skill.clone(),
@@ -121,6 +131,8 @@ struct Chat {
     owner: Owner,
     options: GenerateOptions,
     conversation: Conversation,
+    /// What it is about.
+    documents: Option<Documents>,
     /// Once one is asked for.
     skills: Option<Skills>,
     /// A skill that the next question is asked with.
@@ -267,11 +279,17 @@ impl Chat {
             chat.session
                 .lay_out_with_tools(&chat.conversation.messages(), Some(&chat.owner), &tools)
         };
+        let mut told = self.give()?;
         let mut prompt = lay_out(self)?;
         let mut dropped = 0;
         while prompt.tokens.len() > room && self.conversation.drop_oldest_turn() {
             dropped += 1;
+            // What it had seen of the documents may be gone with the turn.
+            told = self.give()?;
             prompt = lay_out(self)?;
+        }
+        if let (Some(told), false) = (told, self.quiet) {
+            note(&told);
         }
         // Where the message alone is too long the engine says so, and nothing is dropped.
         if dropped > 0 && prompt.tokens.len() < window {
@@ -292,7 +310,23 @@ impl Chat {
             return Ok((answered.answer, answered.between));
         }
         options.segments = prompt.segments;
-        Ok((self.session.answer(&prompt.tokens, &options)?, Vec::new()))
+        let given = self.conversation.given();
+        let answer = self.session.answer_about(&given, &prompt.tokens, &options)?;
+        if let (Some(sources), false) = (sources(&answer.text, &given), self.quiet) {
+            note(&sources);
+        }
+        Ok((answer, Vec::new()))
+    }
+
+    /// Gives the last question what the documents say about it; what is said of that.
+    fn give(&mut self) -> Outcome<Option<String>> {
+        let (Some(documents), Some(question)) = (&self.documents, self.conversation.question()) else {
+            return Ok(None);
+        };
+        let seen = self.conversation.given_before();
+        let (given, told) = documents.for_question(question, &seen, &self.session)?;
+        self.conversation.give(given);
+        Ok(Some(told))
     }
 
     fn lay_out(&self) -> Outcome<LaidOut> {

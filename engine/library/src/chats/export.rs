@@ -79,7 +79,7 @@ fn markdown(connection: &Connection, chat: ChatId) -> Result<String, Trouble> {
             let _ = write!(out, "\n*({remark})*\n");
         }
         let given = given::of(connection, turn.id)?;
-        if !given.is_empty() {
+        if !given.is_empty() && turn.role == Role::User {
             let labels: Vec<_> = given.iter().map(|one| one.label.as_str()).collect();
             let _ = write!(out, "\n*(read along: {})*\n", labels.join("; "));
         }

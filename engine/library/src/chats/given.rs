@@ -2,22 +2,50 @@
 
 use std::collections::HashMap;
 
+use reprise_engine::{Owner, SegmentKind};
 use rusqlite::{Connection, Transaction, params};
 
 use super::error::{StoreError, Trouble};
-use super::types::{Given, Role, TurnId};
+use super::types::{Given, Origin, Role, TurnId};
 use super::{ChatStore, paths, storable};
+use crate::assistant::Part;
+use crate::index::DOCUMENT_OWNER;
+use crate::skills::SKILL_OWNER;
 
 /// Most things one question can be given.
 const MOST_GIVEN: usize = 256;
 
+impl Given {
+    /// As a part of a message, kept for its own owner.
+    pub fn part(&self) -> Part {
+        let (kind, owner) = match &self.source {
+            Origin::Passage { owner, .. } => {
+                (SegmentKind::Passage, Owner::new(DOCUMENT_OWNER, &**owner).ok())
+            }
+            Origin::Skill { name } => (SegmentKind::Skill, Owner::new(SKILL_OWNER, &**name).ok()),
+            // It is the chat's own.
+            Origin::Earlier { .. } => (SegmentKind::Passage, None),
+            Origin::Result {
+                skill: Some(name), ..
+            } => (SegmentKind::Skill, Owner::new(SKILL_OWNER, &**name).ok()),
+            Origin::Call | Origin::Result { skill: None, .. } => (SegmentKind::Turn, None),
+        };
+        Part {
+            text: self.text.clone(),
+            kind,
+            owner,
+        }
+    }
+}
+
 impl ChatStore {
-    /// Gives a question what it is to be answered from, in order, in place of what it had.
+    /// Gives a question what it is to be answered from, or an answer the calls it was made with, in order, in place of what
+    /// the turn had.
     ///
     /// # Errors
-    /// When the turn is no question of a chat that is there, when it is given more than a prompt can hold, or when the
-    /// file cannot be written.
-    pub fn set_given(&self, question: TurnId, given: &[Given]) -> Result<(), StoreError> {
+    /// When there is no such turn, when it is given what belongs to the other role or more than a prompt can hold, or when
+    /// the file cannot be written.
+    pub fn set_given(&self, turn: TurnId, given: &[Given]) -> Result<(), StoreError> {
         if given.len() > MOST_GIVEN {
             return Err(StoreError::refused(format!(
                 "a question can be given {MOST_GIVEN} passages at most, and these are {}; choose fewer",
@@ -25,20 +53,44 @@ impl ChatStore {
             )));
         }
         self.write(|transaction| {
-            if paths::living(transaction, question)?.role != Role::User {
-                return Err(StoreError::refused(
-                    "only a question can be given passages, and this is an answer",
-                )
+            let role = paths::living(transaction, turn)?.role;
+            if given.iter().any(|one| !belongs_to(one, role)) {
+                return Err(StoreError::refused(match role {
+                    Role::User => "calls of tools belong to an answer, and this is a question",
+                    Role::Assistant => "only a question can be given passages, and this is an answer",
+                })
                 .into());
             }
             transaction
                 .prepare_cached("DELETE FROM given WHERE turn = ?1")?
-                .execute([question])?;
-            insert(transaction, question, given)
+                .execute([turn])?;
+            insert(transaction, turn, given)
         })
     }
 
-    /// What each question from the chat's first to this turn was given.
+    /// The owners of documents among the things that questions were given last, in any chat, the latest first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn owners_given_last(&self, most_things: usize) -> Result<Vec<String>, StoreError> {
+        self.read(|connection| {
+            let mut select =
+                connection.prepare_cached("SELECT source FROM given ORDER BY turn DESC, number LIMIT ?1")?;
+            let mut rows = select.query([most_things])?;
+            let mut owners: Vec<String> = Vec::new();
+            while let Some(row) = rows.next()? {
+                let source: String = row.get(0)?;
+                if let Ok(Origin::Passage { owner, .. }) = serde_json::from_str(&source)
+                    && !owners.contains(&owner)
+                {
+                    owners.push(owner);
+                }
+            }
+            Ok(owners)
+        })
+    }
+
+    /// What each question from the chat's first to this turn was given, and each answer was made with.
     ///
     /// # Errors
     /// When the turn is not there, or the file cannot be read.
@@ -71,7 +123,12 @@ impl ChatStore {
     }
 }
 
-/// Adds what a question was given.
+/// Whether something can stand before a turn of this role.
+pub(super) fn belongs_to(given: &Given, role: Role) -> bool {
+    given.source.is_of_answer() == (role == Role::Assistant)
+}
+
+/// Adds what a turn was given.
 pub(super) fn insert(
     transaction: &Transaction<'_>,
     question: TurnId,

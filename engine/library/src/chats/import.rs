@@ -51,7 +51,9 @@ impl ChatStore {
                 ])?;
                 let id = TurnId(transaction.last_insert_rowid());
                 // Numbers of turns mean nothing in another store.
-                let known = |one: &&Given| !matches!(one.source, Origin::Earlier { .. });
+                let known = |one: &&Given| {
+                    !matches!(one.source, Origin::Earlier { .. }) && given::belongs_to(one, turn.role)
+                };
                 let kept: Vec<Given> = turn.given.iter().filter(known).cloned().collect();
                 given::insert(transaction, id, &kept)?;
                 ids.push(id);

@@ -1,6 +1,6 @@
 -- The chats' format, version 2: what a question was given to be answered from, in its place in the prompt before the
--- question: passages of documents, earlier exchanges of the chat, skills. It stays with the question, so that the prompt
--- of every later question begins as this one did.
+-- question: passages of documents, earlier exchanges of the chat, skills; and the calls of tools, with what they came to, that
+-- the model made before an answer. They stay with their turn, so that the prompt of every later question begins as this one did.
 CREATE TABLE given (
     turn   INTEGER NOT NULL REFERENCES turns (id) ON DELETE CASCADE,
     number INTEGER NOT NULL,

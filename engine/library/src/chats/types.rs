@@ -240,9 +240,26 @@ pub enum Origin {
         /// Its name.
         name: String,
     },
+    /// A call of tools that the model made before it answered, as it wrote it: it belongs to the answer.
+    Call,
+    /// What a call came to, or a part of it.
+    #[serde(rename_all = "camelCase")]
+    Result {
+        /// Which result of the answer it is a part of, from 0.
+        number: u32,
+        /// The skill whose text it is.
+        skill: Option<String>,
+    },
 }
 
-/// Something that a question was given to be answered from.
+impl Origin {
+    /// Whether it stands before an answer, and not before a question.
+    pub fn is_of_answer(&self) -> bool {
+        matches!(self, Origin::Call | Origin::Result { .. })
+    }
+}
+
+/// Something that a question was given to be answered from, or that an answer was made with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "bindings", derive(TS))]

@@ -10,6 +10,7 @@ use super::calls::{BrokenCall, CallParser, ToolCall};
 use super::consent::Consent;
 use super::model::Model;
 use super::toolbox::{Done, Toolbox};
+use crate::TokenCounter;
 use crate::assistant::{AssistantError, Message, Part};
 
 /// The catalogue of skills may take one part in so many of the window.
@@ -18,6 +19,10 @@ const CATALOGUE_SHARE: usize = 8;
 const LEAST_RESULT_TOKENS: usize = 48;
 /// Answers that only repeat calls, before the model is asked without tools: small models do not leave such a loop.
 const MOST_REPEATED: usize = 2;
+
+/// What a model is told that makes the same call again.
+const REPEATED: &str =
+    "the same call was made before and its result is above; do not call it again, write the answer now";
 
 /// How far an answer may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +103,19 @@ pub struct Answered {
     pub steps: usize,
 }
 
+/// The tools that a model is told of whose prompts have this room; none where it cannot call any.
+pub fn specs_for(
+    calls: ToolCalls,
+    toolbox: &Toolbox<'_>,
+    room_tokens: usize,
+    count: TokenCounter<'_>,
+) -> Vec<ToolSpec> {
+    match calls {
+        ToolCalls::Hermes => toolbox.specs(count, room_tokens / CATALOGUE_SHARE),
+        ToolCalls::No | ToolCalls::OtherForm => Vec::new(),
+    }
+}
+
 /// Answers messages with tools. A model that cannot call tools answers without, and `Toolbox` is not used.
 ///
 /// # Errors
@@ -112,10 +130,7 @@ pub fn answer_with_tools(
     on_step: &mut dyn FnMut(Step<'_>),
 ) -> Result<Answered, AssistantError> {
     let room = model.room_tokens();
-    let tools = match model.tool_calls() {
-        ToolCalls::Hermes => toolbox.specs(&|text| model.count(text), room / CATALOGUE_SHARE),
-        ToolCalls::No | ToolCalls::OtherForm => Vec::new(),
-    };
+    let tools = specs_for(model.tool_calls(), toolbox, room, &|text| model.count(text));
     let mut all = messages.to_vec();
     let mut made: Vec<ToolCall> = Vec::new();
     let mut steps = 0;
@@ -134,7 +149,9 @@ pub fn answer_with_tools(
                 shown.push_str(&text);
             }
         };
-        let mut answer = model.answer(&all, given, cancel, &mut |event| match event {
+        let folded = is_last.then(|| with_results(messages, &all[messages.len()..]));
+        let asked = folded.as_deref().unwrap_or(&all);
+        let mut answer = model.answer(asked, given, cancel, &mut |event| match event {
             Event::Prefill {
                 done_tokens,
                 total_tokens,
@@ -188,9 +205,7 @@ pub fn answer_with_tools(
                     let why_not = if number >= limits.calls_at_once {
                         Some("too many calls at once; this one was not done")
                     } else if made.contains(&call) {
-                        Some(
-                            "the same call was made before and its result is above; do not call it again, write the answer now",
-                        )
+                        Some(REPEATED)
                     } else {
                         None
                     };
@@ -250,6 +265,26 @@ pub fn answer_with_tools(
     }
 }
 
+/// The messages as the model is asked the last time: what its calls came to stands in the question, and nothing looks like a
+/// call that it could go on with. Small models that see calls write more of them, tools or not.
+fn with_results(messages: &[Message], between: &[Message]) -> Vec<Message> {
+    let mut all = messages.to_vec();
+    let is_result = |message: &&Message| {
+        message.role == Role::Tool && !message.parts.iter().any(|part| part.text.contains(REPEATED))
+    };
+    let results: Vec<&Message> = between.iter().filter(is_result).collect();
+    if let (Some(question), false) = (all.last_mut(), results.is_empty()) {
+        for result in results {
+            question
+                .parts
+                .push("\n\nHere is what you looked up for this:\n".into());
+            question.parts.extend(result.parts.iter().cloned());
+        }
+        question.parts.push("\n\nNow write the answer.".into());
+    }
+    all
+}
+
 struct Fitted {
     parts: Vec<Part>,
     tokens: usize,
@@ -304,6 +339,27 @@ fn fit(parts: Vec<Part>, limit: usize, is_whole: bool, count: &dyn Fn(&str) -> u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_question_has_the_results_and_no_calls() {
+        let messages = [Message::new(Role::System, "s"), Message::new(Role::User, "q")];
+        let repeated = format!("Error: {REPEATED}");
+        let between = [
+            Message::new(Role::Assistant, "<tool_call>x</tool_call>"),
+            Message::new(Role::Tool, "three lines"),
+            Message::new(Role::Assistant, "<tool_call>x</tool_call>"),
+            Message::new(Role::Tool, &repeated),
+        ];
+        let asked = with_results(&messages, &between);
+        assert_eq!(asked.len(), 2);
+        let question = asked[1].text();
+        assert!(question.starts_with("q\n\n") && question.contains("three lines"));
+        assert!(
+            !question.contains("tool_call") && !question.contains("Error"),
+            "{question}"
+        );
+        assert_eq!(with_results(&messages, &[])[1].text(), "q");
+    }
 
     #[test]
     fn results_are_cut_to_their_room_and_instructions_are_not() {

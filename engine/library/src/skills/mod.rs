@@ -32,7 +32,7 @@ mod summary;
 mod told;
 mod toolbox;
 
-pub use answer::{Answered, Step, StepLimits, answer_with_tools};
+pub use answer::{Answered, Step, StepLimits, answer_with_tools, specs_for};
 pub use calls::{BrokenCall, CallParser, ToolCall};
 pub use consent::{Consent, NobodyToAsk, Permission, Question};
 pub use error::{SkillError, SkillFault};

@@ -3,7 +3,7 @@
 use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, Owner};
 use reprise_model::template::{ToolCalls, ToolSpec};
 
-use crate::assistant::{Assistant, AssistantError, Message};
+use crate::assistant::{Assistant, AssistantError, LaidOut, Message};
 
 /// A text that a model must not go on with: it is what the program says.
 const RESULT_TAG: &str = "<tool_response>";
@@ -46,6 +46,8 @@ pub struct AssistantModel<'a> {
     pub options: &'a GenerateOptions,
     /// Under whom is kept what belongs to no one else.
     pub owner: Option<&'a Owner>,
+    /// The prompt that was answered last.
+    pub last_prompt: Option<LaidOut>,
 }
 
 impl Model for AssistantModel<'_> {
@@ -83,10 +85,11 @@ impl Model for AssistantModel<'_> {
             .writer()
             .lay_out_with_tools(messages, self.owner, tools)?;
         let mut options = self.options.clone();
-        options.segments = laid_out.segments;
+        options.segments.clone_from(&laid_out.segments);
         if !tools.is_empty() {
             options.stop.push(RESULT_TAG.to_owned());
         }
+        let laid_out = self.last_prompt.insert(laid_out);
         self.assistant
             .answer(&laid_out.tokens, &options, cancel, on_event)
     }

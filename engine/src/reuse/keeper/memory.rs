@@ -95,6 +95,10 @@ impl Memory {
         self.chunks.len()
     }
 
+    pub(super) fn ids(&self) -> impl Iterator<Item = ChunkId> {
+        self.chunks.keys().copied()
+    }
+
     pub(super) fn dirty(&self) -> usize {
         self.chunks.values().filter(|slot| slot.is_dirty).count()
     }

@@ -201,6 +201,11 @@ impl Keeper {
         }
     }
 
+    /// The chunks that are in memory.
+    pub fn in_memory(&self) -> Vec<ChunkId> {
+        lock(&self.shared.memory).ids().collect()
+    }
+
     /// How long storing took since the start, without waiting for who reads.
     pub fn storing(&self) -> Duration {
         Duration::from_nanos(self.shared.storing.load(Ordering::Relaxed))

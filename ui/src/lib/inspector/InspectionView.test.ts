@@ -20,10 +20,8 @@ describe('the inspector', () => {
     expect(await dialog.findByText('800 of 1,000 tokens reused')).toBeVisible();
     expect(api.inspect).toHaveBeenCalledExactlyOnceWith(12);
     const prompt = within(dialog.getByRole('region', { name: 'The prompt as it was sent' }));
-    expect(prompt.getByText('Ferns grow.')).toHaveAttribute(
-      'title',
-      expect.stringContaining('Tokens 601–800'),
-    );
+    expect(prompt.getByText('Ferns')).toHaveAttribute('data-how', 'again');
+    expect(prompt.getByText('grow.')).toHaveAttribute('title', expect.stringContaining('Tokens 631–800'));
     expect(dialog.getByText(/what was read before went on differently/)).toBeVisible();
     expect(dialog.getByText('Mosses')).toBeVisible();
     expect(dialog.getByText('Let go since')).toBeVisible();

@@ -12,6 +12,7 @@ export const kindOf: Readonly<Record<How, Kind>> = {
   pool: 'prefix',
   stored: 'prefix',
   moved: 'moved',
+  again: 'recomputed',
   new: 'new',
 };
 

@@ -330,6 +330,8 @@ it('the newest count of the context wins, in whatever order they come', async ()
   const use = {
     window: 8,
     system: 1,
+    skills: 0,
+    passages: 0,
     history: 0,
     draft: 0,
     typed: 0,

@@ -5,6 +5,8 @@ import { pressureOf, segmentsOf, usedShare } from './budget';
 const use = (change: Partial<ContextUse> = {}): ContextUse => ({
   window: 1000,
   system: 0,
+  skills: 0,
+  passages: 0,
   history: 0,
   draft: 0,
   typed: 0,
@@ -15,8 +17,10 @@ const use = (change: Partial<ContextUse> = {}): ContextUse => ({
 });
 
 it('the bar is full when the window is', () => {
-  const parts = segmentsOf(use({ system: 100, history: 200, draft: 50, reservedOutput: 250, free: 400 }));
-  expect(parts.map(({ share }) => share)).toEqual([0.1, 0.2, 0.05, 0.25, 0.4]);
+  const parts = segmentsOf(
+    use({ system: 100, skills: 50, passages: 50, history: 100, draft: 50, reservedOutput: 250, free: 400 }),
+  );
+  expect(parts.map(({ share }) => share)).toEqual([0.1, 0.05, 0.05, 0.1, 0.05, 0.25, 0.4]);
 });
 
 it('the bar stays within its bounds when the draft does not fit', () => {

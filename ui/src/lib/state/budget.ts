@@ -2,7 +2,7 @@
 import type { ContextUse } from '../bindings';
 
 /** Whose tokens. */
-export type Owner = 'system' | 'history' | 'draft' | 'reserved' | 'free';
+export type Owner = 'system' | 'skills' | 'passages' | 'history' | 'draft' | 'reserved' | 'free';
 
 /** How near the window is to full: 80 % is a warning, 95 % is red, above 100 % the message does not fit. */
 export type Pressure = 'calm' | 'high' | 'full' | 'over';
@@ -15,6 +15,8 @@ export function segmentsOf(use: ContextUse): Segment[] {
   const whole = Math.max(use.window, usedTokens(use), 1);
   const tokens: [Owner, number][] = [
     ['system', use.system],
+    ['skills', use.skills],
+    ['passages', use.passages],
     ['history', use.history],
     ['draft', use.draft],
     ['reserved', use.reservedOutput],
@@ -25,7 +27,7 @@ export function segmentsOf(use: ContextUse): Segment[] {
 
 /** What the next prompt takes, with what is kept for its answer. */
 export const usedTokens = (use: ContextUse): number =>
-  use.system + use.history + use.draft + use.reservedOutput;
+  use.system + use.skills + use.passages + use.history + use.draft + use.reservedOutput;
 
 /** The share of the window that is taken, in whole hundredths and never rounded up to a bound it has not reached. */
 export const usedShare = (use: ContextUse): number =>

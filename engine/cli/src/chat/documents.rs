@@ -1,0 +1,104 @@
+//! Documents that a chat is about: each question is given what answers to it, once.
+
+use std::path::PathBuf;
+
+use reprise_library::asking::{How, documents_within, findings};
+use reprise_library::chats::Given;
+use reprise_library::index::{DocumentId, Index, Meaning};
+use reprise_library::{PASSAGE_TOKENS, Passage, given, select, split};
+
+use crate::ask::{self, PASSAGES_TOKENS};
+use crate::failure::{Failure, Outcome};
+use crate::output::{counted, note};
+use crate::session::Session;
+
+/// What one question is given takes at most one part in so many of the window, so that a chat has room for several.
+const SHARE: usize = 3;
+
+pub struct Documents {
+    source: Source,
+    count: usize,
+    budget: usize,
+}
+
+enum Source {
+    Files(Vec<Passage>),
+    Indexed(Index, Vec<DocumentId>),
+}
+
+impl Documents {
+    /// These files, or without any the indexed documents.
+    pub fn open(files: &[PathBuf], session: &Session) -> Outcome<Documents> {
+        let budget = (session.info().context_tokens / SHARE).min(PASSAGES_TOKENS);
+        if files.is_empty() {
+            let index = crate::index::open()?;
+            let documents = documents_within(&index, None)?;
+            if documents.is_empty() {
+                return Err(Failure::message(
+                    "no document is indexed; add some with: reprise index add PATH, or name one with --doc FILE",
+                ));
+            }
+            if let Meaning::Missing { what_to_do: why } | Meaning::Broken { why } = index.meaning() {
+                note(&format!("note: {why}"));
+            }
+            return Ok(Documents {
+                count: documents.len(),
+                source: Source::Indexed(index, documents),
+                budget,
+            });
+        }
+        let documents = ask::open(files)?;
+        let count = |text: &str| session.count(text);
+        let split = |document| split(document, PASSAGE_TOKENS, &count);
+        Ok(Documents {
+            count: documents.len(),
+            source: Source::Files(documents.iter().flat_map(split).collect()),
+            budget,
+        })
+    }
+
+    /// What a question is given beside what the model sees already, and what is said of it.
+    pub fn for_question(
+        &self,
+        question: &str,
+        seen: &[Given],
+        session: &Session,
+    ) -> Outcome<(Vec<Given>, String)> {
+        let count = |text: &str| session.count(text);
+        let (found, is_whole) = match &self.source {
+            Source::Files(passages) => {
+                let selection = select(question, passages, self.budget, &count)?;
+                // Without a word in common the documents' beginning would be given, again and again.
+                let used = match selection.matched() || seen.is_empty() {
+                    true => selection.used(),
+                    false => &[],
+                };
+                (used.iter().map(given).collect(), selection.is_everything())
+            }
+            Source::Indexed(index, documents) => {
+                let found = findings(index, question, documents, self.budget, &count)?;
+                let is_whole = matches!(found.how, How::Whole { .. });
+                (found.given, is_whole)
+            }
+        };
+        let new: Vec<Given> = found
+            .into_iter()
+            .filter(|one: &Given| !seen.iter().any(|other| other.text == one.text))
+            .collect();
+        let tokens: usize = new.iter().map(|one| count(&one.text)).sum();
+        let tokens = counted(tokens, "token");
+        let told = match (new.is_empty(), is_whole) {
+            (true, _) => "[no passage besides those that it has]".to_owned(),
+            (false, true) => format!("[given {} whole, {tokens}]", counted(self.count, "document")),
+            (false, false) => {
+                let labels: Vec<&str> = new.iter().map(|one| one.label.as_str()).collect();
+                format!(
+                    "[given {}, {tokens}: {}]",
+                    counted(new.len(), "passage"),
+                    labels.join("; ")
+                )
+            }
+        };
+        Ok((new, told))
+    }
+}

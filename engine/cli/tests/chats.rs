@@ -1,0 +1,109 @@
+//! `reprise export` and `reprise import` as a person uses them.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Run, assert_fails, folder, reprise, run};
+use reprise_library::chats::{ChatStore, Given, Origin, TurnState};
+use reprise_library::folders;
+
+fn command(home: &Path, arguments: &[&str]) -> Run {
+    run(reprise(home).args(arguments), "")
+}
+
+#[test]
+fn all_chats_go_out_with_their_folders_and_come_back() {
+    let (home, other, out) = (folder(), folder(), folder());
+    let (store, _) = ChatStore::open(folders::chats_in(home.path())).unwrap();
+    let garden = store.add_folder("Garden: 2026").unwrap();
+    for (question, into) in [
+        ("Roses", Some(garden.id)),
+        ("roses", Some(garden.id)),
+        ("Boats", None),
+    ] {
+        let asked = store.begin_chat(question).unwrap();
+        store
+            .set_given(
+                asked.id,
+                &[Given {
+                    label: "a.md, line 1".into(),
+                    text: "[a.md, line 1]\nRed.\n\n".into(),
+                    source: Origin::Skill { name: "x".into() },
+                }],
+            )
+            .unwrap();
+        let answer = store.begin_answer(asked.id, "tiny").unwrap();
+        store.append_piece(answer.id, "They are red.").unwrap();
+        store
+            .finish_answer(answer.id, TurnState::Done, None, None)
+            .unwrap();
+        store.rename_chat(asked.chat, question).unwrap();
+        store.move_chat(asked.chat, into).unwrap();
+    }
+    drop(store);
+
+    let all = out.path().join("all");
+    let told = command(home.path(), &["export", all.to_str().unwrap()]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(told.out.starts_with("3 chats in "), "{}", told.out);
+    let names = |folder: &Path| {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&all), ["Boats.json", "Garden- 2026"]);
+    assert_eq!(names(&all.join("Garden- 2026")).len(), 2);
+    assert_fails(
+        &command(home.path(), &["export", all.to_str().unwrap()]),
+        1,
+        &["is not an empty folder"],
+    );
+
+    fs::write(all.join("broken.json"), "{").unwrap();
+    let told = command(other.path(), &["import", all.to_str().unwrap()]);
+    assert_eq!(told.code, Some(1));
+    assert_eq!(told.out, "3 chats imported\n");
+    assert!(told.err.contains("broken.json") && told.err.contains("1 file could not be imported"));
+    let (store, _) = ChatStore::open(folders::chats_in(other.path())).unwrap();
+    let list = store.list().unwrap();
+    assert_eq!((list.chats.len(), list.folders.len()), (3, 1));
+    assert_eq!(list.chats.iter().filter(|chat| chat.folder.is_some()).count(), 2);
+    let chat = store.chat(list.chats[0].id).unwrap();
+    assert_eq!(chat.turns[1].text, "They are red.");
+    assert_eq!(
+        store.given_up_to(chat.turns[1].id).unwrap()[&chat.turns[0].id].len(),
+        1
+    );
+    drop(store);
+
+    let one = out.path().join("boats.md");
+    let told = command(home.path(), &["export", one.to_str().unwrap(), "--chat", "Boats"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    assert!(fs::read_to_string(&one).unwrap().contains("They are red."));
+    assert_fails(
+        &command(home.path(), &["export", "x.md", "--chat", "Ships"]),
+        1,
+        &["no chat is called \"Ships\"", "Boats"],
+    );
+    assert_fails(
+        &command(home.path(), &["export", "x.txt", "--chat", "Boats"]),
+        2,
+        &[".md", "--format"],
+    );
+}
+
+#[test]
+fn while_the_window_has_the_chats_nothing_is_touched() {
+    let home = folder();
+    let _lock = folders::lock(home.path()).unwrap();
+    assert_fails(
+        &command(home.path(), &["export", "anywhere"]),
+        1,
+        &["Reprise runs already"],
+    );
+}
