@@ -1,6 +1,7 @@
 //! Prints what each file gives, as a Markdown table: `cargo run --release -p reprise-library --example extract -- FILE...`
 //!
-//! A password for encrypted files is taken from the variable `PASSWORD`. Times and memory go to standard error.
+//! With `--text` first it prints the texts instead. A password for encrypted files is taken from the variable `PASSWORD`. Times and
+//! memory go to standard error.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,6 +12,10 @@ use reprise_library::{Document, LibraryError, Ocr, PASSAGE_TOKENS, Place, ReadOp
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut files: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
+    let is_text = files.first().is_some_and(|first| first.as_os_str() == "--text");
+    if is_text {
+        files.remove(0);
+    }
     if files.is_empty() {
         return Err("name the files to read".into());
     }
@@ -23,8 +28,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Ok(password) = std::env::var("PASSWORD") {
         options = options.with_password(password);
     }
-    println!("| file | kind | places | characters | passages | notes, or why not |");
-    println!("| --- | --- | --- | ---: | ---: | --- |");
+    if !is_text {
+        println!("| file | kind | places | characters | passages | notes, or why not |");
+        println!("| --- | --- | --- | ---: | ---: | --- |");
+    }
     // Models are trained on different cuts; four bytes a token is their usual mean.
     let count = |text: &str| text.len().div_ceil(4);
     for file in files {
@@ -37,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let read = Document::open_with(&file, &options);
         let seconds = begun.elapsed().as_secs_f64();
         match read {
+            Ok(document) if is_text => println!("== {name}\n{}\n", document.text()),
             Ok(document) => {
                 let passages = split(&document, PASSAGE_TOKENS, &count).len();
                 let characters = document.text().chars().count();

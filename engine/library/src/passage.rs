@@ -464,9 +464,6 @@ mod tests {
         let document = Document::from_bytes(&name, b"text").unwrap();
         let passages = split(&document, 10, &words);
         let label = passages[0].rendered().lines().next().unwrap().to_string();
-        assert_eq!(
-            label,
-            "[very long name very …ng name very long name  .txt, line 1]"
-        );
+        assert_eq!(label, "[very long name very …very long name  .txt, line 1]");
     }
 }

@@ -100,6 +100,12 @@ pub fn xlsx(rows: &str) -> Vec<u8> {
             "<Types xmlns=\"http://schemas.openxmlformats.org/package/2006/content-types\"/>",
         ),
         (
+            "_rels/.rels",
+            "<Relationships xmlns=\"http://schemas.openxmlformats.org/package/2006/relationships\"><Relationship \
+             Id=\"rId1\" Type=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument\" \
+             Target=\"xl/workbook.xml\"/></Relationships>",
+        ),
+        (
             "xl/workbook.xml",
             "<workbook xmlns=\"http://schemas.openxmlformats.org/spreadsheetml/2006/main\" \
              xmlns:r=\"http://schemas.openxmlformats.org/officeDocument/2006/relationships\"><sheets>\

@@ -23,8 +23,12 @@ const KIND: &str = "a PDF";
 const PAGE_LIMIT_BYTES: usize = 4 << 20;
 /// A page that takes longer to draw is left out.
 const DRAWING_LIMIT: Duration = Duration::from_secs(60);
+/// A page with fewer characters may have more than was found.
+const FEW_CHARACTERS: usize = 600;
 /// A page with fewer characters may be a picture with a stamp on it.
-const FEW_CHARACTERS: usize = 40;
+const STAMP_CHARACTERS: usize = 40;
+/// What is drawn is taken when it has so many times as many characters.
+const MANY_MORE: f64 = 1.3;
 /// A page is a picture when pictures cover this share of it.
 const PICTURE_SHARE: f64 = 0.3;
 /// A page without any characters is one with less.
@@ -41,6 +45,8 @@ enum State {
     Blank,
     /// It is a picture.
     Picture,
+    /// It shows letters, and nothing tells which they are.
+    Shapes,
     /// It is a picture too large to be drawn.
     Huge,
     /// Neither way of reading could follow it.
@@ -60,8 +66,11 @@ pub(super) fn read(bytes: &Arc<Vec<u8>>, options: &ReadOptions) -> Result<Draft,
     let mut recognised = Vec::new();
     for (index, page) in pages.iter_mut().enumerate() {
         options.check()?;
-        if let (State::Picture, Some(ocr)) = (page.state, &options.ocr) {
+        if let (State::Picture | State::Shapes, Some(ocr)) = (page.state, &options.ocr) {
             match recognise(ocr, bytes, options, index) {
+                Ok(paragraphs) if paragraphs.is_empty() && page.state == State::Shapes => {
+                    page.state = State::Unreadable;
+                }
                 Ok(paragraphs) if paragraphs.is_empty() => page.state = State::Blank,
                 Ok(paragraphs) => {
                     recognised.push(index + 1);
@@ -103,6 +112,11 @@ pub(super) fn read(bytes: &Arc<Vec<u8>>, options: &ReadOptions) -> Result<Draft,
             "; get the models for that with: reprise models fetch ocr",
         ),
         (
+            "letters that do not tell which they are on ",
+            numbers(State::Shapes),
+            "; get the models that recognise them with: reprise models fetch ocr",
+        ),
+        (
             "text recognised in pictures (OCR) on ",
             recognised,
             "; letters may be wrong",
@@ -126,6 +140,13 @@ fn without_text(pages: &[Page]) -> Fault {
             what: format!(
                 "a scan: {} of its {all} page(s) are pictures",
                 count(State::Picture)
+            ),
+        }
+    } else if count(State::Shapes) > 0 {
+        Fault::NeedsOcr {
+            what: format!(
+                "a PDF whose letters do not tell which they are, on {} of its {all} page(s)",
+                count(State::Shapes)
             ),
         }
     } else if count(State::Unreadable) == all {
@@ -200,14 +221,8 @@ fn pages(bytes: &Arc<Vec<u8>>, watch: &Watch) -> Result<Vec<Page>, Fault> {
 
 /// A page by what was extracted, where that is good, and else by what is drawn.
 fn page(extracted: Option<String>, index: usize, drawing: &mut Lazy<'_>) -> Page {
-    let few = |text: &str| {
-        text.chars()
-            .filter(|c| !c.is_whitespace())
-            .nth(FEW_CHARACTERS)
-            .is_none()
-    };
     if let Some(text) = &extracted
-        && !few(text)
+        && characters(text) >= FEW_CHARACTERS
         && !is_nonsense(text)
     {
         return Page {
@@ -228,29 +243,39 @@ fn page(extracted: Option<String>, index: usize, drawing: &mut Lazy<'_>) -> Page
             text: extracted.unwrap_or_default(),
         };
     };
-    let extracted = extracted.filter(|text| !text.trim().is_empty() && !is_nonsense(text));
-    let text = match extracted {
-        Some(text) => text,
-        None if is_nonsense(&shown.text) => String::new(),
-        None => shown.text,
+    let has_shapes = is_nonsense(&shown.text) || extracted.as_deref().is_some_and(is_nonsense);
+    let [text, drawn] = [extracted.unwrap_or_default(), shown.text]
+        .map(|text| if is_nonsense(&text) { String::new() } else { text });
+    let text = if characters(&drawn) as f64 > MANY_MORE * characters(&text) as f64 {
+        drawn
+    } else {
+        text
     };
-    let share = if text.trim().is_empty() {
+    let found = characters(&text);
+    let share = if found == 0 {
         BLANK_PICTURE_SHARE
     } else {
         PICTURE_SHARE
     };
-    let state = if few(&text) && shown.pictures >= share {
+    let state = if found < STAMP_CHARACTERS && shown.pictures >= share {
         if shown.largest_dots > PICTURE_DOTS {
             State::Huge
         } else {
             State::Picture
         }
-    } else if text.trim().is_empty() {
-        State::Blank
-    } else {
+    } else if found > 0 {
         State::Text
+    } else if has_shapes {
+        State::Shapes
+    } else {
+        State::Blank
     };
     Page { text, state }
+}
+
+/// Characters that can be seen.
+fn characters(text: &str) -> usize {
+    text.chars().filter(|c| !c.is_whitespace()).count()
 }
 
 /// The PDF for drawing, opened when it is needed first.
