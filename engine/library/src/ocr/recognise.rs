@@ -5,8 +5,8 @@ use std::path::Path;
 
 use image::RgbImage;
 use rten::Model;
-use rten_tensor::NdTensor;
 use rten_tensor::prelude::*;
+use rten_tensor::{NdTensor, NdTensorView};
 
 use super::detect::Area;
 
@@ -16,6 +16,12 @@ const HEIGHT: usize = 48;
 const WIDTHS: std::ops::RangeInclusive<f32> = 32.0..=3_200.0;
 /// A character takes eight dots of width, so that a column more does not matter and shapes repeat.
 const WIDTH_STEP: usize = 8;
+/// The recogniser leaves out many spaces between small letters. A gap between two of them with so many dots is one.
+const SPACE_DOTS: usize = 6;
+/// A column is part of a gap when it differs from the paper by less than this part of what ink does.
+const INK_SHARE: f32 = 0.35;
+/// From here on scripts are written without spaces.
+const WITHOUT_SPACES: char = '\u{2e80}';
 
 pub(super) struct Recogniser {
     model: Model,
@@ -61,6 +67,7 @@ impl Recogniser {
             // The models were trained on blue, green, red.
             (sampled(picture, at, 2 - channel) / 255.0 - 0.5) / 0.5
         });
+        let gaps = gaps(input.slice((0, 1)));
         let output = self
             .model
             .run_one(input.into(), None)
@@ -77,13 +84,21 @@ impl Recogniser {
         }
         let mut text = String::new();
         let (mut sum, mut count, mut before) = (0.0_f32, 0_usize, 0_usize);
+        let mut last_dot = 0;
         for step in 0..steps {
             let (class, probability) = (0..classes).map(|class| (class, columns[[0, step, class]])).fold(
                 (0, f32::MIN),
                 |best, next| if next.1 > best.1 { next } else { best },
             );
             if class != 0 && class != before {
-                text.push_str(self.characters.get(class).map_or(" ", String::as_str));
+                let character = self.characters.get(class).map_or(" ", String::as_str);
+                let dot = (2 * step + 1) * width / (2 * steps.max(1));
+                let is_apart = widest(&gaps, last_dot, dot) >= SPACE_DOTS;
+                if is_apart && has_spaces(text.chars().next_back()) && has_spaces(character.chars().next()) {
+                    text.push(' ');
+                }
+                last_dot = dot;
+                text.push_str(character);
                 sum += probability;
                 count += 1;
             }
@@ -94,6 +109,37 @@ impl Recogniser {
             certainty: sum / count.max(1) as f32,
         })
     }
+}
+
+/// Which columns of a line have no ink.
+fn gaps(line: NdTensorView<'_, f32, 2>) -> Vec<bool> {
+    let [height, width] = line.shape();
+    let mut values: Vec<f32> = line.iter().copied().collect();
+    let middle = values.len() / 2;
+    let paper = *values.select_nth_unstable_by(middle, f32::total_cmp).1;
+    let ink = |x: usize| {
+        (0..height)
+            .map(|y| (line[[y, x]] - paper).abs())
+            .fold(0.0_f32, f32::max)
+    };
+    let inks: Vec<f32> = (0..width).map(ink).collect();
+    let most = inks.iter().copied().fold(0.0_f32, f32::max);
+    inks.iter().map(|&ink| ink < INK_SHARE * most).collect()
+}
+
+/// The longest run of gaps between two columns.
+fn widest(gaps: &[bool], from: usize, to: usize) -> usize {
+    gaps.get(from..to)
+        .unwrap_or_default()
+        .split(|is_gap| !is_gap)
+        .map(<[bool]>::len)
+        .max()
+        .unwrap_or_default()
+}
+
+/// Whether a space may stand beside this character.
+fn has_spaces(character: Option<char>) -> bool {
+    character.is_some_and(|c| !c.is_whitespace() && c < WITHOUT_SPACES)
 }
 
 /// A picture's colour between its dots; white around it.

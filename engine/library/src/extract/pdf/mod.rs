@@ -3,6 +3,7 @@
 
 mod bomb;
 mod drawn;
+mod letters;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -362,8 +363,9 @@ fn is_nonsense(text: &str) -> bool {
     bad * 5 > all
 }
 
-/// Adds a page's paragraphs, with single spaces between words.
+/// Adds a page's paragraphs, with plain letters and single spaces between words.
 fn add_page(draft: &mut Draft, page: usize, text: &str) -> Result<(), Fault> {
+    let text = letters::plain(text);
     let mut paragraph: Vec<String> = Vec::new();
     for line in text.lines().chain([""]) {
         let line = one_line(line);
