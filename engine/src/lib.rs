@@ -24,6 +24,7 @@ mod api;
 pub mod backend;
 pub mod budget;
 pub mod cpu;
+pub mod encoder;
 mod engine;
 pub mod guard;
 pub mod lanes;

@@ -137,7 +137,11 @@ fn passages_in_another_order_are_moved_and_a_share_is_computed_again() {
     let plain = unacquainted(&[2, 0, 1]);
     for strategy in STRATEGIES {
         let folder = tempfile::tempdir().unwrap();
-        let reuse = Reuse::Anywhere(Recompute { strategy, ratio: 0.2 });
+        let reuse = Reuse::Anywhere(Recompute {
+            strategy,
+            ratio: 0.2,
+            is_bounded: false,
+        });
         let mut worker = acquainted(folder.path(), reuse);
         let moved = ask(&mut worker, &[2, 0, 1], KEEPER);
         let (_, segments) = prompt(&worker, &[2, 0, 1], KEEPER);
@@ -177,7 +181,11 @@ fn with_a_ratio_of_one_everything_is_as_if_nothing_were_known() {
     let plain = unacquainted(&[1, 0, 2]);
     for strategy in STRATEGIES {
         let folder = tempfile::tempdir().unwrap();
-        let reuse = Reuse::Anywhere(Recompute { strategy, ratio: 1.0 });
+        let reuse = Reuse::Anywhere(Recompute {
+            strategy,
+            ratio: 1.0,
+            is_bounded: false,
+        });
         let mut worker = acquainted(folder.path(), reuse);
         let all = ask(&mut worker, &[1, 0, 2], KEEPER);
         let is_read = strategy != Strategy::Nothing;

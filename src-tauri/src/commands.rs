@@ -243,6 +243,10 @@ pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> 
         Some(chat) => app.store.chat(chat)?.turns,
         None => Vec::new(),
     };
+    let given = match turns.last() {
+        Some(last) => app.store.given_up_to(last.id)?,
+        None => Default::default(),
+    };
     let instructions = app.host.settings().instructions();
     let writer = &loaded.writer;
     let typed = writer.count(&draft);
@@ -250,14 +254,16 @@ pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> 
         0 => Coming::Answer,
         tokens => Coming::Draft { tokens },
     };
-    let laid_out = converse::layout(writer, &loaded.counts, &turns, &instructions, coming);
+    let laid_out = converse::layout(writer, &loaded.counts, &turns, &given, &instructions, coming);
     let window = writer.info().context_tokens;
     let reserved_output = writer.answer_room(instructions.options.max_tokens);
-    let used = laid_out.system_tokens + laid_out.history_tokens + laid_out.draft_tokens + reserved_output;
+    // What questions were given stands in their turns.
+    let history = laid_out.history_tokens + laid_out.given_tokens.total();
+    let used = laid_out.system_tokens + history + laid_out.draft_tokens + reserved_output;
     Ok(Some(ContextUse {
         window,
         system: laid_out.system_tokens,
-        history: laid_out.history_tokens,
+        history,
         draft: laid_out.draft_tokens,
         typed,
         reserved_output,

@@ -1,7 +1,13 @@
 //! Starts the window, after what must be so before it.
 #![cfg_attr(not(debug_assertions), windows_subsystem = "windows")]
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Scripts of skills are started by this program itself, which confines itself first.
+    if let Some(code) = reprise_library::skills::run::helper_main() {
+        return code;
+    }
     let level = match std::env::var("REPRISE_LOG")
         .ok()
         .and_then(|level| level.parse().ok())

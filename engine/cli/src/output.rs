@@ -147,6 +147,14 @@ impl Display {
         }
     }
 
+    /// Ends the line that the answer is in, before something else is said.
+    pub fn end_line(&mut self, cancel: &CancelToken) {
+        self.progress.line.clear();
+        if !self.answer_ended_line {
+            self.show(&Event::Text("\n"), cancel);
+        }
+    }
+
     /// Ends the answer's last line; the failure to write it, if there was one.
     pub fn finish(mut self) -> Outcome {
         self.progress.line.clear();

@@ -5,13 +5,16 @@ use std::path::Path;
 use reprise_engine::explain::Explanation;
 use reprise_engine::store::Erased;
 use reprise_engine::worker::{AheadText, Worker};
-use reprise_engine::{Answer, GenerateOptions, LoadOptions, ModelInfo, Owner, TokenId};
+use reprise_engine::{Answer, CancelToken, GenerateOptions, LoadOptions, ModelInfo, Owner, TokenId};
 use reprise_library::assistant::{Assistant, LaidOut, Message};
 use reprise_library::running::Published;
+use reprise_library::skills::{Answered, AssistantModel, Consent, StepLimits, Toolbox, answer_with_tools};
+use reprise_model::template::{ToolCalls, ToolSpec};
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupts::Interrupts;
 use crate::output::{Display, StatusLine, counted, note, with_commas};
+use crate::skill::show::show;
 
 /// A model ready to answer.
 pub struct Session {
@@ -60,6 +63,29 @@ impl Session {
     /// is not kept.
     pub fn lay_out(&self, messages: &[Message], owner: Option<&Owner>) -> Outcome<LaidOut> {
         Ok(self.assistant.writer().lay_out(messages, owner)?)
+    }
+
+    /// As [`Session::lay_out`], for a model that may call these tools.
+    pub fn lay_out_with_tools(
+        &self,
+        messages: &[Message],
+        owner: Option<&Owner>,
+        tools: &[ToolSpec],
+    ) -> Outcome<LaidOut> {
+        Ok(self
+            .assistant
+            .writer()
+            .lay_out_with_tools(messages, owner, tools)?)
+    }
+
+    /// Whether the model can be told of tools, and how it calls them.
+    pub fn tool_calls(&self) -> ToolCalls {
+        self.assistant.writer().tool_calls()
+    }
+
+    /// Does something that Ctrl-C stops.
+    pub fn interrupted<T>(&self, work: impl FnOnce(&CancelToken) -> T) -> T {
+        self.interrupts.while_answering(work)
     }
 
     /// Erases what is kept for an owner, in memory and on disk.
@@ -140,6 +166,40 @@ impl Session {
         });
         display.finish()?;
         Ok(answer?)
+    }
+
+    /// Answers with tools, streaming to standard output; the steps are told on standard error.
+    pub fn answer_with_tools(
+        &mut self,
+        messages: &[Message],
+        owner: &Owner,
+        options: &GenerateOptions,
+        toolbox: &mut Toolbox<'_>,
+        consent: &mut dyn Consent,
+        limits: StepLimits,
+    ) -> Outcome<Answered> {
+        let mut display = Display::new(self.quiet);
+        let quiet = self.quiet;
+        let mut model = AssistantModel {
+            assistant: &self.assistant,
+            options,
+            owner: Some(owner),
+        };
+        let answered = self.interrupts.while_answering(|cancel| {
+            let mut on_step =
+                |step: reprise_library::skills::Step<'_>| show(&step, &mut display, cancel, quiet);
+            answer_with_tools(
+                &mut model,
+                messages,
+                toolbox,
+                consent,
+                limits,
+                cancel,
+                &mut on_step,
+            )
+        });
+        display.finish()?;
+        Ok(answered?)
     }
 }
 

@@ -73,6 +73,19 @@ impl Activations {
         self.rows
     }
 
+    /// Takes these rows of `k` values each, on this thread.
+    ///
+    /// # Panics
+    /// When they exceed the capacity given at creation, or are no whole rows: a mistake of the caller.
+    pub fn take(&mut self, isa: Isa, k: usize, source: &[f32]) {
+        let tiles = self.begin(source.len() / k, k);
+        for tile in 0..tiles.tiles() {
+            let rows = tiles.rows_of(tile);
+            // SAFETY: this thread fills all tiles, one after the other.
+            unsafe { tiles.fill(isa, tile, &source[rows.start * k..rows.end * k]) };
+        }
+    }
+
     /// Sets the shape for the rows that [`ActivationTiles::fill`] writes next.
     ///
     /// # Panics

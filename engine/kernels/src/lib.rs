@@ -36,6 +36,7 @@
 pub mod activations;
 pub mod attention;
 pub mod buffer;
+pub mod encoder;
 pub mod half;
 pub mod isa;
 pub mod kv;

@@ -13,7 +13,8 @@ use reprise_engine::{
     SamplingOptions, Segment, SegmentKind, StopReason, TokenId,
 };
 use reprise_model::template::{
-    ChatTemplate, Owner as StretchOwner, PartedMessage, Role, TemplateError, TemplateOptions,
+    ChatTemplate, Owner as StretchOwner, PartedMessage, Role, TemplateError, TemplateOptions, ToolCalls,
+    ToolSpec,
 };
 use reprise_model::tokenizer::{Specials, Tokenizer};
 
@@ -107,6 +108,7 @@ pub struct Writer {
     tokens_around: usize,
     /// Tokens that it writes once, without a system message (some templates bring one of their own) and with one.
     base: [usize; 2],
+    tool_calls: ToolCalls,
 }
 
 impl Writer {
@@ -118,9 +120,11 @@ impl Writer {
         info.context_tokens = info
             .context_tokens
             .min(usize::try_from(held_tokens).unwrap_or(usize::MAX));
+        let template = ChatTemplate::from_gguf(engine.gguf(), &tokenizer);
         let mut writer = Writer {
             info,
-            template: ChatTemplate::from_gguf(engine.gguf(), &tokenizer),
+            tool_calls: template.tool_calls(&tokenizer),
+            template,
             tokenizer,
             tokens_around: 0,
             base: [0; 2],
@@ -148,6 +152,11 @@ impl Writer {
     /// Facts about the model; its window is no wider than the KV memory.
     pub fn info(&self) -> &ModelInfo {
         &self.info
+    }
+
+    /// Whether the model can be told of tools, and how it calls them.
+    pub fn tool_calls(&self) -> ToolCalls {
+        self.tool_calls
     }
 
     /// What a person should be told about the model's template.
@@ -189,6 +198,23 @@ impl Writer {
     /// # Errors
     /// When the model's template refuses the messages or fails.
     pub fn lay_out(&self, messages: &[Message], owner: Option<&Owner>) -> Result<LaidOut, AssistantError> {
+        self.lay_out_with_tools(messages, owner, &[])
+    }
+
+    /// The same for a model that may call these tools; one whose template knows of none is not told of them.
+    ///
+    /// # Errors
+    /// When the model's template refuses the messages or fails.
+    pub fn lay_out_with_tools(
+        &self,
+        messages: &[Message],
+        owner: Option<&Owner>,
+        tools: &[ToolSpec],
+    ) -> Result<LaidOut, AssistantError> {
+        let options = TemplateOptions {
+            tools: tools.to_vec(),
+            ..TemplateOptions::ask()
+        };
         let parts: Vec<Vec<&str>> = messages
             .iter()
             .map(|message| message.parts.iter().map(|part| part.text.as_str()).collect())
@@ -201,9 +227,7 @@ impl Writer {
                 parts,
             })
             .collect();
-        let stretches = self
-            .template
-            .encode_parts(&self.tokenizer, &parted, &TemplateOptions::ask())?;
+        let stretches = self.template.encode_parts(&self.tokenizer, &parted, &options)?;
         let part_of = |owner: StretchOwner| match owner {
             StretchOwner::Part { message, part } => {
                 let of = messages.get(message)?;

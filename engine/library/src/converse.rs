@@ -5,26 +5,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, Owner, StopReason};
+use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, Owner, SegmentKind, StopReason};
 use reprise_model::template::Role as ModelRole;
 
-use crate::assistant::{Assistant, AssistantError, LaidOut, Message, Writer, visible};
-use crate::chats::{AnswerStats, ChatId, ChatStore, Role, StoreError, Turn, TurnId, TurnState};
+use crate::assistant::{Assistant, AssistantError, LaidOut, Message, Part, Writer, visible};
+use crate::chats::{
+    AnswerStats, ChatId, ChatStore, Given, Origin, Role, StoreError, Turn, TurnId, TurnState,
+};
+use crate::index::DOCUMENT_OWNER;
 use crate::inspection::Readings;
+use crate::recall::recall;
+use crate::skills::SKILL_OWNER;
+
+/// Earlier exchanges that are found again may take one part in so many of the window.
+const EARLIER_SHARE: usize = 8;
 
 /// Tokens of turns that were counted before. Turns that are written do not change, except answers that are continued,
 /// which get longer.
 #[derive(Default)]
 pub struct TokenCounts(Mutex<HashMap<TurnId, (usize, usize)>>);
 
+/// What questions of a chat were given, by question.
+pub type GivenOf = HashMap<TurnId, Vec<Given>>;
+
 impl TokenCounts {
-    fn of(&self, writer: &Writer, turn: &Turn) -> usize {
-        let length = turn.text.len();
+    /// Tokens of a turn with what it was given.
+    fn of(&self, writer: &Writer, turn: &Turn, given: &[Given]) -> usize {
+        let length = turn.text.len() + given.iter().map(|one| one.text.len()).sum::<usize>();
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match counts.get(&turn.id) {
             Some(&(counted, tokens)) if counted == length => tokens,
             _ => {
-                let tokens = writer.count(&turn.text);
+                let given: usize = given.iter().map(|one| writer.count(&one.text)).sum();
+                let tokens = given + writer.count(&turn.text);
                 counts.insert(turn.id, (length, tokens));
                 tokens
             }
@@ -50,10 +63,38 @@ pub struct Layout {
     pub hidden_turns: usize,
     /// Tokens of the system prompt, with what the model's template writes once, whatever the messages.
     pub system_tokens: usize,
-    /// Tokens of the turns that are in.
+    /// Tokens of the turns that are in, without what they were given.
     pub history_tokens: usize,
+    /// Tokens of what the turns that are in were given.
+    pub given_tokens: GivenTokens,
     /// Tokens of the question that is still to come, in its place in the prompt.
     pub draft_tokens: usize,
+}
+
+/// Tokens of what questions were given, by what it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GivenTokens {
+    /// Passages of documents.
+    pub passages: usize,
+    /// Earlier exchanges of the chat that were found again.
+    pub earlier: usize,
+    /// Skills.
+    pub skills: usize,
+}
+
+impl GivenTokens {
+    /// All of them.
+    pub fn total(self) -> usize {
+        self.passages + self.earlier + self.skills
+    }
+
+    fn add(&mut self, source: &Origin, tokens: usize) {
+        match source {
+            Origin::Passage { .. } => self.passages += tokens,
+            Origin::Earlier { .. } => self.earlier += tokens,
+            Origin::Skill { .. } => self.skills += tokens,
+        }
+    }
 }
 
 /// What follows the turns of a chat in its next prompt.
@@ -75,11 +116,13 @@ pub enum Coming {
 
 /// Lays out a chat: the newest exchanges that fit, whole, beside the system prompt and the room for the answer.
 ///
-/// `turns` is a branch from its first turn on. `coming` is what follows them besides the answer still to be written.
+/// `turns` is a branch from its first turn on, and `given` what its questions were given: it stands before the question, in
+/// its turn, so that earlier turns stay the prompt's beginning. `coming` is what follows them besides the answer still to be written.
 pub fn layout(
     writer: &Writer,
     counts: &TokenCounts,
     turns: &[Turn],
+    given: &GivenOf,
     instructions: &Instructions,
     coming: Coming,
 ) -> Layout {
@@ -106,7 +149,7 @@ pub fn layout(
         .map(|exchange| {
             exchange
                 .iter()
-                .map(|turn| writer.with_frame(counts.of(writer, turn)))
+                .map(|turn| writer.with_frame(counts.of(writer, turn, given_to(given, turn))))
                 .sum()
         })
         .collect();
@@ -119,26 +162,53 @@ pub fn layout(
         .iter()
         .map(|exchange| exchange.len())
         .sum();
-    let history_tokens = tokens[seen.clone()].iter().sum::<usize>() - draft_tokens;
+    let mut given_tokens = GivenTokens::default();
+    for turn in exchanges[seen.clone()].iter().copied().flatten() {
+        for one in given_to(given, turn) {
+            given_tokens.add(&one.source, writer.count(&one.text));
+        }
+    }
+    let turns_tokens = tokens[seen.clone()].iter().sum::<usize>() - draft_tokens;
+    let history_tokens = turns_tokens.saturating_sub(given_tokens.total());
 
     let mut messages = Vec::new();
     if !system.is_empty() {
         messages.push(Message::new(ModelRole::System, system));
     }
     for turn in exchanges[seen].iter().copied().flatten() {
-        add(&mut messages, turn);
+        add(&mut messages, turn, given_to(given, turn));
     }
     Layout {
         messages,
         hidden_turns,
         system_tokens,
         history_tokens,
+        given_tokens,
         draft_tokens,
     }
 }
 
+fn given_to<'a>(given: &'a GivenOf, turn: &Turn) -> &'a [Given] {
+    given.get(&turn.id).map_or(&[], Vec::as_slice)
+}
+
+/// Something that was given as a part of a message, kept for its own owner.
+fn part_of(given: &Given) -> Part {
+    let (kind, owner) = match &given.source {
+        Origin::Passage { owner, .. } => (SegmentKind::Passage, Owner::new(DOCUMENT_OWNER, &**owner).ok()),
+        Origin::Skill { name } => (SegmentKind::Skill, Owner::new(SKILL_OWNER, &**name).ok()),
+        // It is the chat's own.
+        Origin::Earlier { .. } => (SegmentKind::Passage, None),
+    };
+    Part {
+        text: given.text.clone(),
+        kind,
+        owner,
+    }
+}
+
 /// Adds a turn. Templates want the roles to alternate: a question that got no answer becomes part of the next one.
-fn add(messages: &mut Vec<Message>, turn: &Turn) {
+fn add(messages: &mut Vec<Message>, turn: &Turn, given: &[Given]) {
     if turn.text.trim().is_empty() {
         return;
     }
@@ -146,12 +216,14 @@ fn add(messages: &mut Vec<Message>, turn: &Turn) {
         Role::User => ModelRole::User,
         Role::Assistant => ModelRole::Assistant,
     };
+    let mut parts: Vec<Part> = given.iter().map(part_of).collect();
+    parts.push(turn.text.clone().into());
     match messages.last_mut() {
         Some(last) if last.role == role => {
             last.parts.push("\n\n".into());
-            last.parts.push(turn.text.clone().into());
+            last.parts.extend(parts);
         }
-        _ => messages.push(Message::new(role, turn.text.clone())),
+        _ => messages.push(Message { role, parts }),
     }
 }
 
@@ -282,7 +354,17 @@ impl AnswerRequest<'_> {
         let begun = turns.pop();
         let begun_text = begun.as_ref().map_or("", |turn| turn.text.as_str());
         let writer = Arc::clone(assistant.writer());
-        let laid_out = prompt_of(&writer, counts, &turns, begun_text, instructions)?;
+        let mut given = store.given_up_to(turn)?;
+        remember(
+            store,
+            &writer,
+            counts,
+            &turns,
+            &mut given,
+            begun_text,
+            instructions,
+        )?;
+        let laid_out = prompt_of(&writer, counts, &turns, &given, begun_text, instructions)?;
         let prompt = &laid_out.tokens;
         let options = GenerateOptions {
             segments: laid_out.segments.clone(),
@@ -347,11 +429,52 @@ impl AnswerRequest<'_> {
     }
 }
 
+/// Gives the last question what earlier exchanges say about it that no longer fit into the prompt, once: later answers to it
+/// are made from the same.
+fn remember(
+    store: &ChatStore,
+    writer: &Writer,
+    counts: &TokenCounts,
+    turns: &[Turn],
+    given: &mut GivenOf,
+    begun: &str,
+    instructions: &Instructions,
+) -> Result<(), ConverseError> {
+    let Some(question) = turns
+        .last()
+        .filter(|turn| turn.role == Role::User && begun.is_empty())
+    else {
+        return Ok(());
+    };
+    let is_earlier = |one: &Given| matches!(one.source, Origin::Earlier { .. });
+    if given_to(given, question).iter().any(is_earlier) {
+        return Ok(());
+    }
+    let hidden = layout(writer, counts, turns, given, instructions, Coming::Answer).hidden_turns;
+    let budget = writer.info().context_tokens / EARLIER_SHARE;
+    let found = recall(&turns[..hidden], &question.text, budget, &|text| {
+        writer.count(text)
+    });
+    // A chat goes on without it, and the log says why.
+    let mut found = found.unwrap_or_else(|error| {
+        tracing::warn!(%error, "earlier exchanges could not be searched");
+        Vec::new()
+    });
+    if found.is_empty() {
+        return Ok(());
+    }
+    found.extend_from_slice(given_to(given, question));
+    store.set_given(question.id, &found)?;
+    given.insert(question.id, found);
+    Ok(())
+}
+
 /// The prompt for an answer to these turns, of which `begun` is there already, if anything is.
 fn prompt_of(
     writer: &Writer,
     counts: &TokenCounts,
     turns: &[Turn],
+    given: &GivenOf,
     begun: &str,
     instructions: &Instructions,
 ) -> Result<LaidOut, AssistantError> {
@@ -361,7 +484,7 @@ fn prompt_of(
             begun_tokens: writer.count(text),
         },
     };
-    let laid_out = layout(writer, counts, turns, instructions, coming);
+    let laid_out = layout(writer, counts, turns, given, instructions, coming);
     let owner = turns.first().map(|turn| owner_of(turn.chat));
     match begun {
         "" => writer.lay_out(&laid_out.messages, owner.as_ref()),
@@ -382,7 +505,8 @@ pub fn prompt_before(
 ) -> Result<LaidOut, ConverseError> {
     let mut turns = store.path_to(answer)?;
     turns.pop();
-    Ok(prompt_of(writer, counts, &turns, "", instructions)?)
+    let given = store.given_up_to(answer)?;
+    Ok(prompt_of(writer, counts, &turns, &given, "", instructions)?)
 }
 
 /// The kind of owner under which chats' chunks are kept.

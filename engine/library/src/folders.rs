@@ -54,6 +54,22 @@ pub fn kv() -> Result<PathBuf, NoHome> {
     Ok(data()?.join("kv"))
 }
 
+/// The folder of the document index: `index` in the person's own, since it is made of what the person reads.
+///
+/// # Errors
+/// When that is not known.
+pub fn index() -> Result<PathBuf, NoHome> {
+    Ok(data()?.join("index"))
+}
+
+/// The folder of the model for meanings of texts, which need not be there: in the folder of model files.
+///
+/// # Errors
+/// When that is not known.
+pub fn encoder() -> Result<PathBuf, NoHome> {
+    Ok(models()?.join("all-MiniLM-L6-v2"))
+}
+
 /// Where chunks are kept, on so many bytes of disk at most; `None` takes what suits the disk. Nowhere when that is zero, or
 /// when no folder is known.
 pub fn store(budget_bytes: Option<u64>) -> Option<StoreChoice> {

@@ -22,20 +22,24 @@
 pub mod assistant;
 pub mod cache;
 pub mod chats;
+pub mod citations;
 pub mod converse;
 mod document;
 mod error;
 mod extract;
 pub mod files;
 pub mod folders;
+pub mod index;
 pub mod inspection;
 pub mod models;
 mod ocr;
 mod passage;
 mod place;
 mod prompt;
+pub mod recall;
 pub mod running;
 mod select;
+pub mod skills;
 mod terms;
 
 pub use document::{Block, Document, Format, ReadOptions};

@@ -105,6 +105,18 @@ pub fn select(
 /// # Errors
 /// When the index cannot be built in memory.
 pub fn rank(question: &str, passages: &[Passage]) -> Result<Vec<usize>, LibraryError> {
+    let texts: Vec<Vec<&str>> = passages
+        .iter()
+        .map(|passage| {
+            let headings = passage.headings.iter().map(String::as_str);
+            std::iter::once(passage.text.as_str()).chain(headings).collect()
+        })
+        .collect();
+    rank_texts(question, &texts)
+}
+
+/// As [`rank`], of texts in parts.
+pub(crate) fn rank_texts(question: &str, texts: &[Vec<&str>]) -> Result<Vec<usize>, LibraryError> {
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default()
         .set_tokenizer(ANALYZER)
@@ -117,11 +129,10 @@ pub fn rank(question: &str, passages: &[Passage]) -> Result<Vec<usize>, LibraryE
         .schema(schema.build())
         .tokenizers(analyzers)
         .single_segment_index_writer(RamDirectory::create(), INDEX_BYTES)?;
-    for passage in passages {
+    for parts in texts {
         let mut entry = TantivyDocument::default();
-        entry.add_text(text, &passage.text);
-        for heading in &passage.headings {
-            entry.add_text(text, heading);
+        for part in parts {
+            entry.add_text(text, part);
         }
         writer.add_document(entry)?;
     }
@@ -135,11 +146,11 @@ pub fn rank(question: &str, passages: &[Passage]) -> Result<Vec<usize>, LibraryE
             Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
         ));
     });
-    if clauses.is_empty() || passages.is_empty() {
+    if clauses.is_empty() || texts.is_empty() {
         return Ok(Vec::new());
     }
     let searcher = index.reader()?.searcher();
-    let collector = TopDocs::with_limit(passages.len()).order_by_score();
+    let collector = TopDocs::with_limit(texts.len()).order_by_score();
     let found = searcher.search(&BooleanQuery::new(clauses), &collector)?;
     let least = found.first().map_or(0.0, |(best, _)| best * LEAST_SCORE_SHARE);
     let ranked = found.into_iter().take_while(|(score, _)| *score >= least);

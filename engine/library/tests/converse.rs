@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reprise_engine::{CancelToken, GenerateOptions, LoadOptions, SamplingOptions};
 use reprise_library::assistant::Assistant;
-use reprise_library::chats::{ChatStore, TurnId, TurnState};
+use reprise_library::chats::{ChatStore, Given, Origin, TurnId, TurnState};
 use reprise_library::converse::{
-    AnswerRequest, Coming, ConverseError, Instructions, Progress, TokenCounts, layout,
+    AnswerRequest, Coming, ConverseError, GivenOf, Instructions, Progress, TokenCounts, layout,
 };
 use reprise_library::inspection::Readings;
 
@@ -202,6 +202,7 @@ fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_join
         &writer,
         &desk.counts,
         &turns,
+        &GivenOf::new(),
         &desk.instructions,
         Coming::Draft { tokens: 10 },
     );
@@ -214,7 +215,14 @@ fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_join
     let mut next = turns[0].clone();
     next.text = "Are you there?".into();
     turns.push(next);
-    let laid_out = layout(&writer, &desk.counts, &turns, &desk.instructions, Coming::Answer);
+    let laid_out = layout(
+        &writer,
+        &desk.counts,
+        &turns,
+        &GivenOf::new(),
+        &desk.instructions,
+        Coming::Answer,
+    );
     assert_eq!(laid_out.messages.len(), 1, "roles alternate");
     assert!(laid_out.messages[0].text().ends_with("\n\nAre you there?"));
 }
@@ -270,6 +278,7 @@ fn the_account_of_a_prompt_is_its_length() {
             &writer,
             &desk.counts,
             &turns[..1],
+            &GivenOf::new(),
             &desk.instructions,
             Coming::Answer,
         );
@@ -280,4 +289,76 @@ fn the_account_of_a_prompt_is_its_length() {
             "system {system:?}"
         );
     }
+}
+
+#[test]
+fn what_left_the_prompt_is_found_again_and_stays_with_the_question() {
+    let desk = desk(2048);
+    let first = desk.ask(None, "My sister Ada keeps bees in Lisbon");
+    desk.answer(first).unwrap();
+    let mut last = first;
+    for number in 0..60 {
+        last = desk.ask(Some(last), &format!("Question {number} about something or other"));
+        desk.answer(last).unwrap();
+    }
+    let asked = desk.ask(Some(last), "Where does Ada keep bees?");
+    desk.answer(asked).unwrap();
+    let given = desk.store.given_up_to(asked).unwrap();
+    let question = desk.store.turn(asked).unwrap().parent.unwrap();
+    let found = &given[&question];
+    assert!(found[0].text.contains("bees in Lisbon"), "{found:?}");
+    assert!(matches!(found[0].source, Origin::Earlier { .. }));
+    // Another answer to it is made from the same.
+    let again = desk.store.begin_answer(question, "tiny").unwrap().id;
+    desk.answer(again).unwrap();
+    assert_eq!(desk.store.given_up_to(again).unwrap()[&question], *found);
+}
+
+#[test]
+fn passages_stand_in_their_turn_before_the_question_and_are_counted() {
+    let desk = desk(1024);
+    let turn = desk.ask(None, "When do I prune the apple tree?");
+    let question = desk.store.turn(turn).unwrap().parent.unwrap();
+    let passage = Given {
+        label: "house.md, lines 1-3".into(),
+        text: "[house.md, lines 1-3]\nPrune the apple tree in February.\n\n".into(),
+        source: Origin::Passage {
+            path: "/home/ada/house.md".into(),
+            owner: "house.md#7".into(),
+            place: "lines 1-3".into(),
+            start: 0,
+            end: 34,
+            is_ocr: false,
+        },
+    };
+    desk.store
+        .set_given(question, std::slice::from_ref(&passage))
+        .unwrap();
+    desk.answer(turn).unwrap();
+    let turns = desk.store.path_to(turn).unwrap();
+    let given = desk.store.given_up_to(turn).unwrap();
+    let writer = desk.assistant.writer().clone();
+    let laid_out = layout(
+        &writer,
+        &desk.counts,
+        &turns[..1],
+        &given,
+        &desk.instructions,
+        Coming::Answer,
+    );
+    let text = laid_out.messages[0].text();
+    assert_eq!(text, format!("{}When do I prune the apple tree?", passage.text));
+    assert_eq!(laid_out.given_tokens.passages, writer.count(&passage.text));
+    let counted = laid_out.system_tokens + laid_out.history_tokens + laid_out.given_tokens.total();
+    assert_eq!(counted, writer.prompt(&laid_out.messages).unwrap().len());
+    // It survives being written out and read in again.
+    let chat = desk.store.turn(turn).unwrap().chat;
+    let json = desk
+        .store
+        .export(chat, reprise_library::chats::ExportFormat::Json)
+        .unwrap();
+    let copy = desk.store.import_json(&json).unwrap();
+    let last = desk.store.chat(copy.id).unwrap().turns.pop().unwrap();
+    let of_copy = desk.store.given_up_to(last.id).unwrap();
+    assert_eq!(of_copy.into_values().next().unwrap(), [passage]);
 }

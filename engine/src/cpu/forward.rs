@@ -288,6 +288,13 @@ fn run_layers(
         if let Some((asking, received)) = &mut watching {
             step.watch(&place, kv, *asking, received);
         }
+        if index + 1 == layers.layers.len() {
+            // Behind the last keys and values nobody asks for the other tokens.
+            step.keep_outputs(&place);
+            if step.count == 0 {
+                break;
+            }
+        }
         step.attend_and_add(&place, weights, kv);
         step.feed_forward(place.layer, weights, layers.gate);
     }
@@ -545,6 +552,18 @@ impl Step<'_> {
             table.fill(&ws.positions);
         }
         self.count = tokens.len();
+    }
+
+    /// Goes on with those tokens only that get logits.
+    fn keep_outputs(&mut self, place: &Place<'_>) {
+        if self.ws.outputs.len() == self.count {
+            return;
+        }
+        let mut outputs = std::mem::take(&mut self.ws.outputs);
+        self.keep(place, &outputs);
+        outputs.clear();
+        outputs.extend(0..self.count);
+        self.ws.outputs = outputs;
     }
 
     /// Adds the attention that positions get from the call's tokens, whose Q is rotated and K stored. The sums are taken

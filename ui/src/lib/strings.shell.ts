@@ -204,7 +204,7 @@ export const shellStrings = {
       recomputeRatio: {
         label: 'Share computed again',
         unit: '',
-        hint: 'Of text that was moved. 0.3 measured well; more is closer to reading it all, and takes longer. 1 reads it all.',
+        hint: 'Of text that was moved. 0.35 measured well, and less of it in short prompts; another value is kept to: more is closer to reading it all, and takes longer. 1 reads it all.',
       },
       diskBudgetMegabytes: {
         label: 'Disk for it',

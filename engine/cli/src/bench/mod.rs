@@ -10,6 +10,7 @@ mod lanes;
 mod ours;
 mod peer;
 mod quality;
+mod retrieval;
 mod table;
 mod workload;
 
@@ -102,6 +103,8 @@ enum What {
     Quality(quality::QualityArguments),
     /// Measure how long an answer stands still while a long prompt is read beside it
     Lanes(lanes::LanesArguments),
+    /// Measure whether the passages that answer questions are among those that are found
+    Retrieval(retrieval::RetrievalArguments),
     /// Measure what using earlier prompts again does to the wait and to the answers
     Workload(workload::WorkloadArguments),
 }
@@ -186,6 +189,7 @@ pub fn run(arguments: &BenchArguments) -> Outcome {
     match &arguments.what {
         Some(What::Quality(arguments)) => return quality::run(arguments),
         Some(What::Lanes(arguments)) => return lanes::run(arguments),
+        Some(What::Retrieval(arguments)) => return retrieval::run(arguments),
         Some(What::Workload(arguments)) => return workload::run(arguments),
         None => {}
     }

@@ -6,6 +6,7 @@ pub const HELP: &str = "\
 /erase             begin a new chat, and erase what is kept on disk of all chats in the terminal
 /regenerate        make the last answer anew
 /system [TEXT]     show or set what the model is told before the chat
+/skill [NAME]      list the skills, or give the model one; /NAME, too. What follows is asked with it
 /save FILE         write the chat to a file
 /stats             model, window, speed
 /quit              leave (also Ctrl-D)
@@ -18,11 +19,13 @@ pub enum Command {
     Erase,
     Regenerate,
     System(Option<String>),
+    Skill(Option<String>),
     Save(Option<String>),
     Stats,
     Help,
     Quit,
-    Unknown(String),
+    /// A name that is no command, and what follows it: a skill may have the name.
+    Unknown(String, Option<String>),
 }
 
 impl Command {
@@ -37,11 +40,12 @@ impl Command {
             "/erase" => Command::Erase,
             "/regenerate" => Command::Regenerate,
             "/system" => Command::System(rest),
+            "/skill" | "/skills" => Command::Skill(rest),
             "/save" => Command::Save(rest),
             "/stats" => Command::Stats,
             "/help" | "/?" => Command::Help,
             "/quit" | "/exit" => Command::Quit,
-            other => Command::Unknown(other.to_string()),
+            other => Command::Unknown(other.to_string(), rest),
         }
     }
 }
@@ -63,6 +67,10 @@ mod tests {
             Command::System(Some("Be brief.".into()))
         );
         assert_eq!(Command::parse("/save"), Command::Save(None));
-        assert_eq!(Command::parse("/etc"), Command::Unknown("/etc".into()));
+        assert_eq!(Command::parse("/etc"), Command::Unknown("/etc".into(), None));
+        assert_eq!(
+            Command::parse("/tidy-notes Call on Monday"),
+            Command::Unknown("/tidy-notes".into(), Some("Call on Monday".into()))
+        );
     }
 }

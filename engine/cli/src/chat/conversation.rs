@@ -3,18 +3,24 @@
 
 use reprise_model::template::Role;
 
-use reprise_library::assistant::Message;
+use reprise_library::assistant::{Message, Part};
 
 #[derive(Default)]
 pub struct Conversation {
     system: Option<String>,
+    /// Skills that stand before all turns.
+    skills: Vec<Part>,
     turns: Vec<Turn>,
     /// Turns at the beginning that the model no longer sees.
     hidden: usize,
 }
 
 struct Turn {
+    /// A skill that the question is asked with.
+    skill: Vec<Part>,
     question: String,
+    /// Calls of tools and their results, before the answer.
+    between: Vec<Message>,
     answer: Option<String>,
     /// How often the answer was made anew.
     attempt: u64,
@@ -36,22 +42,31 @@ impl Conversation {
         self.system = Some(text);
     }
 
+    /// Gives the model a skill for the whole chat.
+    pub fn add_skill(&mut self, parts: Vec<Part>) {
+        self.skills.extend(parts);
+    }
+
     /// Forgets the turns; the system text stays.
     pub fn clear(&mut self) {
         self.turns.clear();
         self.hidden = 0;
     }
 
-    pub fn ask(&mut self, question: String) {
+    /// Asks something, with a skill where there is one.
+    pub fn ask(&mut self, skill: Vec<Part>, question: String) {
         self.turns.push(Turn {
+            skill,
             question,
+            between: Vec::new(),
             answer: None,
             attempt: 0,
         });
     }
 
-    pub fn answered(&mut self, text: &str) {
+    pub fn answered(&mut self, text: &str, between: Vec<Message>) {
         if let Some(turn) = self.turns.last_mut() {
+            turn.between = between;
             turn.answer = Some(text.to_string());
         }
     }
@@ -61,6 +76,7 @@ impl Conversation {
         match self.turns.last_mut() {
             Some(turn) if turn.answer.is_some() => {
                 turn.answer = None;
+                turn.between.clear();
                 turn.attempt += 1;
                 true
             }
@@ -102,9 +118,30 @@ impl Conversation {
     pub fn messages(&self) -> Vec<Message> {
         let message = |role, text: &String| Message::new(role, text);
         let mut messages = Vec::new();
-        messages.extend(self.system.iter().map(|text| message(Role::System, text)));
+        let mut system: Vec<Part> = self.system.iter().map(|text| Part::from(text.as_str())).collect();
+        for part in &self.skills {
+            if !system.is_empty() {
+                system.push("\n\n".into());
+            }
+            system.push(part.clone());
+        }
+        if !system.is_empty() {
+            messages.push(Message {
+                role: Role::System,
+                parts: system,
+            });
+        }
         for turn in &self.turns[self.hidden..] {
-            messages.push(message(Role::User, &turn.question));
+            let mut question = turn.skill.clone();
+            if !question.is_empty() {
+                question.push("\n".into());
+            }
+            question.push(turn.question.as_str().into());
+            messages.push(Message {
+                role: Role::User,
+                parts: question,
+            });
+            messages.extend(turn.between.iter().cloned());
             messages.extend(turn.answer.iter().map(|text| message(Role::Assistant, text)));
         }
         messages
@@ -118,6 +155,14 @@ impl Conversation {
         }
         for turn in &self.turns {
             text.push_str(&format!("\n## You\n\n{}\n", turn.question.trim()));
+            for message in &turn.between {
+                let who = if message.role == Role::Tool {
+                    "Result"
+                } else {
+                    "Call"
+                };
+                text.push_str(&format!("\n### {who}\n\n{}\n", message.text().trim()));
+            }
             if let Some(answer) = &turn.answer {
                 text.push_str(&format!("\n## {model}\n\n{}\n", answer.trim()));
             }
@@ -142,10 +187,10 @@ mod tests {
     fn the_oldest_turns_are_hidden_whole_and_the_last_one_never() {
         let mut chat = Conversation::new(Some("s".into()));
         for (question, answer) in [("q1", "a1"), ("q2", "a2")] {
-            chat.ask(question.into());
-            chat.answered(answer);
+            chat.ask(Vec::new(), question.into());
+            chat.answered(answer, Vec::new());
         }
-        chat.ask("q3".into());
+        chat.ask(Vec::new(), "q3".into());
         assert!(chat.drop_oldest_turn());
         assert_eq!(seen(&chat), ["s", "q2", "a2", "q3"]);
         assert!(chat.drop_oldest_turn());
@@ -163,8 +208,8 @@ mod tests {
     fn an_answer_is_made_anew_from_the_same_question() {
         let mut chat = Conversation::new(None);
         assert!(!chat.take_back_answer());
-        chat.ask("q".into());
-        chat.answered("a");
+        chat.ask(Vec::new(), "q".into());
+        chat.answered("a", Vec::new());
         assert!(chat.take_back_answer());
         assert_eq!((seen(&chat), chat.attempt()), (vec!["q".to_string()], 1));
     }

@@ -3,6 +3,7 @@
 mod command;
 mod conversation;
 mod input;
+mod skills;
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -10,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use reprise_engine::{Answer, GenerateOptions, Owner, Reuse};
-use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE, LaidOut};
+use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE, LaidOut, Message, Part};
 use reprise_library::models::Shelf;
 use reprise_library::system_words;
 
@@ -21,6 +22,7 @@ use crate::session::{Session, program_owner};
 use command::{Command, HELP};
 use conversation::Conversation;
 use input::{Input, Read};
+use skills::Skills;
 
 const DEFAULTS: SamplingDefaults = SamplingDefaults {
     temperature: CHAT_TEMPERATURE,
@@ -51,9 +53,20 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
         owner: program_owner("chat")?,
         options,
         conversation,
+        skills: None,
+        next_skill: Vec::new(),
+        standing: arguments.skill.clone(),
         quiet,
         totals: Totals::default(),
     };
+    if arguments.tools {
+        let skills = Skills::open(&chat.session)?.with_tools(&chat.session)?;
+        chat.skills = Some(skills);
+    }
+    for name in &arguments.skill {
+        let parts = chat.choose(name, &arguments.reference)?;
+        chat.conversation.add_skill(parts);
+    }
     let mut failed = false;
     loop {
         let text = match input.read()? {
@@ -79,6 +92,14 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
     }
 }
 
+fn opened<'a>(skills: &'a mut Option<Skills>, session: &Session) -> Outcome<&'a mut Skills> {
+    let opened = match skills.take() {
+        Some(opened) => opened,
+        None => Skills::open(session)?,
+    };
+    Ok(skills.insert(opened))
+}
+
 /// What comes after a line.
 enum Next {
     Stay,
@@ -100,6 +121,12 @@ struct Chat {
     owner: Owner,
     options: GenerateOptions,
     conversation: Conversation,
+    /// Once one is asked for.
+    skills: Option<Skills>,
+    /// A skill that the next question is asked with.
+    next_skill: Vec<Part>,
+    /// Skills of the whole chat.
+    standing: Vec<String>,
     quiet: bool,
     totals: Totals,
 }
@@ -108,8 +135,17 @@ impl Chat {
     fn take(&mut self, text: &str) -> Outcome<Next> {
         match Command::parse(text) {
             Command::Say(text) => {
-                self.conversation.ask(text);
+                let skill = std::mem::take(&mut self.next_skill);
+                self.conversation.ask(skill, text);
                 self.answer()?;
+            }
+            Command::Skill(None) => {
+                let listed = self.skills()?.listed();
+                note(&listed);
+            }
+            Command::Skill(Some(text)) => {
+                let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
+                self.use_skill(name, rest.trim())?;
             }
             Command::Regenerate => {
                 if !self.conversation.take_back_answer() {
@@ -120,7 +156,7 @@ impl Chat {
                 self.answer()?;
             }
             Command::Erase => {
-                self.conversation.clear();
+                self.begin();
                 let erased = self.session.erase(&self.owner)?;
                 note(&format!(
                     "a new chat begins; of this one and of earlier ones in the terminal nothing is kept any more ({} \
@@ -129,7 +165,7 @@ impl Chat {
                 ));
             }
             Command::New => {
-                self.conversation.clear();
+                self.begin();
                 note("a new chat begins");
             }
             Command::System(None) => match self.conversation.system() {
@@ -145,7 +181,10 @@ impl Chat {
             Command::Stats => self.stats()?,
             Command::Help => note(HELP),
             Command::Quit => return Ok(Next::Leave),
-            Command::Unknown(name) => {
+            Command::Unknown(name, rest) if self.has_skill(&name) => {
+                self.use_skill(name.trim_start_matches('/'), rest.as_deref().unwrap_or_default())?;
+            }
+            Command::Unknown(name, _) => {
                 let way =
                     "/help lists the commands; to send text that begins with a slash, put a space before it";
                 return Err(Failure::message(format!("there is no command {name}; {way}")));
@@ -154,13 +193,50 @@ impl Chat {
         Ok(Next::Stay)
     }
 
+    fn begin(&mut self) {
+        self.conversation.clear();
+        self.next_skill.clear();
+        if let Some(skills) = &mut self.skills {
+            skills.keep_only(&self.standing);
+        }
+    }
+
+    /// The person's skills, looked for when the first one is asked for.
+    fn skills(&mut self) -> Outcome<&mut Skills> {
+        opened(&mut self.skills, &self.session)
+    }
+
+    /// Whether a command that there is not is the name of a skill.
+    fn has_skill(&mut self, command: &str) -> bool {
+        let name = command.trim_start_matches('/');
+        self.skills().is_ok_and(|skills| skills.has(name))
+    }
+
+    /// Chooses a skill for the chat; what the model reads of it.
+    fn choose(&mut self, name: &str, references: &[String]) -> Outcome<Vec<Part>> {
+        opened(&mut self.skills, &self.session)?.choose(name, references, &self.session)
+    }
+
+    /// Asks something with a skill; without a question the next one is asked with it.
+    fn use_skill(&mut self, name: &str, question: &str) -> Outcome {
+        let parts = self.choose(name, &[])?;
+        if question.is_empty() {
+            self.next_skill.extend(parts);
+            note("what you write next is asked with it");
+            return Ok(());
+        }
+        self.next_skill.clear();
+        self.conversation.ask(parts, question.to_owned());
+        self.answer()
+    }
+
     /// Answers the last message.
     fn answer(&mut self) -> Outcome {
         let hidden = self.conversation.hidden();
         let outcome = self.try_answer();
         match &outcome {
-            Ok(answer) => {
-                self.conversation.answered(&answer.text);
+            Ok((answer, between)) => {
+                self.conversation.answered(&answer.text, between.clone());
                 if !self.quiet {
                     note(&footer(answer));
                 }
@@ -179,14 +255,23 @@ impl Chat {
         outcome.map(|_| ())
     }
 
-    fn try_answer(&mut self) -> Outcome<Answer> {
+    /// The answer, and the calls of tools before it.
+    fn try_answer(&mut self) -> Outcome<(Answer, Vec<Message>)> {
         let window = self.session.info().context_tokens;
         let room = window.saturating_sub(self.session.answer_room(&self.options));
-        let mut prompt = self.lay_out()?;
+        let tools = match &mut self.skills {
+            Some(skills) => skills.tools(&self.session, room),
+            None => Vec::new(),
+        };
+        let lay_out = |chat: &Chat| {
+            chat.session
+                .lay_out_with_tools(&chat.conversation.messages(), Some(&chat.owner), &tools)
+        };
+        let mut prompt = lay_out(self)?;
         let mut dropped = 0;
         while prompt.tokens.len() > room && self.conversation.drop_oldest_turn() {
             dropped += 1;
-            prompt = self.lay_out()?;
+            prompt = lay_out(self)?;
         }
         // Where the message alone is too long the engine says so, and nothing is dropped.
         if dropped > 0 && prompt.tokens.len() < window {
@@ -201,8 +286,13 @@ impl Chat {
             .sampling
             .seed
             .map(|seed| seed.wrapping_add(self.conversation.attempt()));
+        if let (Some(skills), false) = (&mut self.skills, tools.is_empty()) {
+            let messages = self.conversation.messages();
+            let answered = skills.answer(&mut self.session, &messages, &self.owner, &options)?;
+            return Ok((answered.answer, answered.between));
+        }
         options.segments = prompt.segments;
-        self.session.answer(&prompt.tokens, &options)
+        Ok((self.session.answer(&prompt.tokens, &options)?, Vec::new()))
     }
 
     fn lay_out(&self) -> Outcome<LaidOut> {

@@ -208,6 +208,26 @@ pub unsafe fn matmul_panel(
     write(accumulators, out, &columns, store);
 }
 
+/// Computes all panels on this thread: `out[t][n] = bias[n] + sum over k of x[t][k] w[n][k]`, rows one after the other.
+///
+/// # Panics
+/// When shapes do not agree: a mistake of the caller.
+pub fn matmul(
+    isa: Isa,
+    weights: &PackedMatrix,
+    x: &Activations,
+    bias: Option<&[f32]>,
+    out: &mut [f32],
+    store: Store,
+    scratch: &mut Scratch,
+) {
+    let out = Output::new(out, weights.rows());
+    for panel in 0..weights.panels() {
+        // SAFETY: this thread alone has `out`.
+        unsafe { matmul_panel(isa, weights, panel, x, bias, &out, store, scratch) };
+    }
+}
+
 /// Brings a panel's results to their place. The caller has checked that they fit, and owns the columns.
 fn write(accumulators: &[f32], out: &Output<'_>, columns: &Range<usize>, store: Store) {
     for (t, row) in accumulators.as_chunks::<PANEL_ROWS>().0.iter().enumerate() {

@@ -8,8 +8,8 @@ use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
 use super::error::{StoreError, Trouble};
-use super::types::{AnswerStats, ChatId, ExportFormat, Role, TurnId, TurnState};
-use super::{ChatStore, list, paths};
+use super::types::{AnswerStats, ChatId, ExportFormat, Given, Role, TurnId, TurnState};
+use super::{ChatStore, given, list, paths};
 
 /// What the JSON calls itself.
 pub(super) const FORMAT: &str = "reprise-chat";
@@ -45,6 +45,9 @@ pub(super) struct TurnRecord {
     pub(super) stats: Option<AnswerStats>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
+    /// What a question was given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) given: Vec<Given>,
 }
 
 impl ChatStore {
@@ -74,6 +77,11 @@ fn markdown(connection: &Connection, chat: ChatId) -> Result<String, Trouble> {
         );
         if let Some(remark) = remark(turn.state) {
             let _ = write!(out, "\n*({remark})*\n");
+        }
+        let given = given::of(connection, turn.id)?;
+        if !given.is_empty() {
+            let labels: Vec<_> = given.iter().map(|one| one.label.as_str()).collect();
+            let _ = write!(out, "\n*(read along: {})*\n", labels.join("; "));
         }
     }
     Ok(out)
@@ -111,7 +119,9 @@ fn json(connection: &Connection, chat: ChatId) -> Result<String, Trouble> {
     let place = |ids: &[TurnId], id: Option<TurnId>| id.and_then(|id| ids.binary_search(&id).ok());
     while let Some(row) = rows.next()? {
         let stats: Option<String> = row.get(6)?;
+        let id = row.get(0)?;
         turns.push(TurnRecord {
+            given: given::of(connection, id)?,
             parent: place(&ids, row.get(1)?),
             role: row.get(2)?,
             state: row.get(3)?,
@@ -121,7 +131,7 @@ fn json(connection: &Connection, chat: ChatId) -> Result<String, Trouble> {
             error: row.get(7)?,
             text: row.get(8)?,
         });
-        ids.push(row.get(0)?);
+        ids.push(id);
     }
     let file = ChatFile {
         format: FORMAT.to_string(),

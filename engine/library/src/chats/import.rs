@@ -5,8 +5,8 @@ use rusqlite::params;
 
 use super::error::StoreError;
 use super::export::{ChatFile, FORMAT, TurnRecord, VERSION};
-use super::types::{ChatSummary, Role, TurnId, TurnState};
-use super::{ChatStore, list, storable, title, turns};
+use super::types::{ChatSummary, Given, Origin, Role, TurnId, TurnState};
+use super::{ChatStore, given, list, storable, title, turns};
 
 /// Longest text that is read, in bytes; ten times what the longest chats have.
 const MOST_BYTES: usize = 256 << 20;
@@ -49,7 +49,12 @@ impl ChatStore {
                     turn.error.as_deref().map(storable),
                     storable(&turn.text),
                 ])?;
-                ids.push(TurnId(transaction.last_insert_rowid()));
+                let id = TurnId(transaction.last_insert_rowid());
+                // Numbers of turns mean nothing in another store.
+                let known = |one: &&Given| !matches!(one.source, Origin::Earlier { .. });
+                let kept: Vec<Given> = turn.given.iter().filter(known).cloned().collect();
+                given::insert(transaction, id, &kept)?;
+                ids.push(id);
             }
             let shown = file.current.and_then(|place| ids.get(place)).or(ids.last());
             if let Some(shown) = shown {

@@ -27,6 +27,7 @@ mod erase;
 mod error;
 mod export;
 mod folders;
+mod given;
 mod import;
 mod index;
 mod list;
@@ -51,8 +52,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use error::StoreError;
 pub use types::{
-    AnswerStats, Branch, Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, Role,
-    SearchHit, SnippetPart, Turn, TurnId, TurnState,
+    AnswerStats, Branch, Chat, ChatId, ChatList, ChatSummary, ExportFormat, Folder, FolderId, Given, Origin,
+    Role, SearchHit, SnippetPart, Turn, TurnId, TurnState,
 };
 
 use error::Trouble;

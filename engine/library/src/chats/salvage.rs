@@ -42,7 +42,9 @@ pub(super) fn salvage(from: &Path, to: &Path, migrations: &[&str]) -> Result<Sav
         };
         target.pragma_update(None, "foreign_keys", false)?;
         let transaction = target.transaction()?;
-        for table in ["folders", "chats", "turns", "pieces", "settings", "store"] {
+        for table in [
+            "folders", "chats", "turns", "pieces", "given", "settings", "store",
+        ] {
             copy_table(&source, &transaction, table)?;
         }
         keep_ids_unused(&source, &transaction)?;
@@ -205,6 +207,7 @@ fn keep_ids_unused(source: &Connection, target: &Transaction<'_>) -> rusqlite::R
 fn mend(target: &Transaction<'_>) -> rusqlite::Result<()> {
     target.execute("INSERT OR IGNORE INTO store (one) VALUES (1)", [])?;
     target.execute("DELETE FROM pieces WHERE turn NOT IN (SELECT id FROM turns)", [])?;
+    target.execute("DELETE FROM given WHERE turn NOT IN (SELECT id FROM turns)", [])?;
     target.execute(
         "UPDATE chats SET folder = NULL WHERE folder NOT IN (SELECT id FROM folders)",
         [],

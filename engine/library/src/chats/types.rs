@@ -207,6 +207,54 @@ pub struct Turn {
     pub branch: Branch,
 }
 
+/// Where something comes from that a question was given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+#[cfg_attr(feature = "bindings", derive(TS))]
+pub enum Origin {
+    /// A passage of a document.
+    #[serde(rename_all = "camelCase")]
+    Passage {
+        /// The document's file.
+        path: String,
+        /// Whose the passage's keys and values are (see [`reprise_engine::Owner`]).
+        owner: String,
+        /// Where it stands there, in words: "page 3".
+        place: String,
+        /// Its first byte in the document's text.
+        #[cfg_attr(feature = "bindings", ts(type = "number"))]
+        start: u64,
+        /// The byte after its last.
+        #[cfg_attr(feature = "bindings", ts(type = "number"))]
+        end: u64,
+        /// Whether it was recognised in a picture.
+        is_ocr: bool,
+    },
+    /// An earlier exchange of the same chat that does not fit into the prompt in its place.
+    Earlier {
+        /// Its question.
+        turn: TurnId,
+    },
+    /// A skill.
+    Skill {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// Something that a question was given to be answered from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(TS))]
+pub struct Given {
+    /// What a person sees, and what an answer names it by: "report.pdf, page 3".
+    pub label: String,
+    /// The text as the model reads it.
+    pub text: String,
+    /// Where it comes from.
+    pub source: Origin,
+}
+
 /// A chat as the list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

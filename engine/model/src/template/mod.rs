@@ -5,6 +5,7 @@ mod fallback;
 mod jinja;
 mod mask;
 mod parts;
+mod tools;
 
 use std::sync::Arc;
 
@@ -13,8 +14,9 @@ use minijinja::{Environment, Value};
 use crate::gguf::Gguf;
 use crate::tokenizer::{Specials, TokenId, Tokenizer};
 use jinja::Refusal;
-use mask::Masker;
+use mask::{Masker, Masks};
 pub use parts::{Owner, PartedMessage, Stretch};
+pub use tools::{ToolCalls, ToolSpec};
 
 /// Who says a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,6 +75,8 @@ pub struct TemplateOptions {
     pub format_time: Option<FormatTime>,
     /// What `enable_thinking` is for templates that have that switch; `None` leaves it to them.
     pub thinking: Option<bool>,
+    /// Tools that the model may call; only a template that knows of tools writes them (see [`ChatTemplate::tool_calls`]).
+    pub tools: Vec<ToolSpec>,
 }
 
 impl TemplateOptions {
@@ -197,6 +201,7 @@ impl ChatTemplate {
             tokenizer,
             messages.iter().map(|message| message.role),
             &contents,
+            tools::as_values(&options.tools, |_| None),
             options,
         )
     }
@@ -213,14 +218,13 @@ impl ChatTemplate {
         options: &TemplateOptions,
     ) -> Result<Vec<TokenId>, TemplateError> {
         let contents: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
-        let (masked, masks) =
-            self.masker
-                .mask(&contents, |text| tokenizer.steering_places(text), &[&self.source])?;
-        let masked: Vec<&str> = masked.iter().map(String::as_str).collect();
+        let Masked { texts, masks, tools } = self.masked(tokenizer, &contents, options)?;
+        let masked: Vec<&str> = texts.iter().map(String::as_str).collect();
         let prompt = self.render_with(
             tokenizer,
             messages.iter().map(|message| message.role),
             &masked,
+            tools,
             options,
         )?;
         let mut ids = Vec::with_capacity(prompt.len() / 3);
@@ -237,11 +241,37 @@ impl ChatTemplate {
         Ok(ids)
     }
 
+    /// The texts of messages and the tools, so that nothing in them becomes a control token.
+    fn masked(
+        &self,
+        tokenizer: &Tokenizer,
+        contents: &[&str],
+        options: &TemplateOptions,
+    ) -> Result<Masked, TemplateError> {
+        let find = |text: &str| tokenizer.steering_places(text);
+        let steering = tools::steering_texts(&options.tools, |text| !find(text).is_empty());
+        let all: Vec<&str> = contents
+            .iter()
+            .copied()
+            .chain(steering.iter().map(String::as_str))
+            .collect();
+        // No stand-in may be a character of a tool's other texts.
+        let written = serde_json::to_string(&options.tools).unwrap_or_default();
+        let (mut texts, masks) = self.masker.mask(&all, find, &[&self.source, &written])?;
+        let replacements = texts.split_off(contents.len());
+        let tools = tools::as_values(&options.tools, |text| {
+            let at = steering.binary_search_by(|known| known.as_str().cmp(text)).ok()?;
+            replacements.get(at).cloned()
+        });
+        Ok(Masked { texts, masks, tools })
+    }
+
     fn render_with(
         &self,
         tokenizer: &Tokenizer,
         roles: impl Iterator<Item = Role>,
         contents: &[&str],
+        tools: Value,
         options: &TemplateOptions,
     ) -> Result<String, TemplateError> {
         let text_of = |id: Option<TokenId>| id.and_then(|id| tokenizer.token_text(id)).unwrap_or_default();
@@ -254,7 +284,7 @@ impl ChatTemplate {
             add_generation_prompt => options.add_generation_prompt,
             bos_token => text_of(tokenizer.bos()),
             eos_token => text_of(tokenizer.eos()),
-            tools => (),
+            tools,
             documents => (),
         };
         if let Some(thinking) = options.thinking {
@@ -270,6 +300,13 @@ impl ChatTemplate {
             .map_err(|error| explain(&error))?;
         template.render(context).map_err(|error| explain(&error))
     }
+}
+
+/// What [`ChatTemplate::masked`] gives.
+struct Masked {
+    texts: Vec<String>,
+    masks: Masks,
+    tools: Value,
 }
 
 /// The beginning-of-text token, when the model wants it and the prompt does not begin with it.

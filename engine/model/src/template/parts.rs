@@ -2,7 +2,7 @@
 //! every part is tokenised on its own, so the same part has the same tokens wherever it stands and its KV can be used
 //! again. What the template writes around the parts forms stretches of its own.
 
-use super::{ChatTemplate, Role, TemplateError, TemplateOptions, missing_bos};
+use super::{ChatTemplate, Masked, Role, TemplateError, TemplateOptions, missing_bos};
 use crate::tokenizer::{Specials, TokenId, Tokenizer};
 
 /// A message made of parts; its content is all of them, one after the other.
@@ -62,8 +62,11 @@ impl ChatTemplate {
             .iter()
             .flat_map(|message| message.parts.iter().copied())
             .collect();
-        let find = |text: &str| tokenizer.steering_places(text);
-        let (masked, masks) = self.masker.mask(&parts, find, &[&self.source])?;
+        let Masked {
+            texts: masked,
+            masks,
+            tools,
+        } = self.masked(tokenizer, &parts, options)?;
         let [open, close] = masks.marks;
 
         let mut numbered = masked.iter().enumerate();
@@ -73,7 +76,7 @@ impl ChatTemplate {
             .collect();
         let contents: Vec<&str> = contents.iter().map(String::as_str).collect();
         let roles = messages.iter().map(|message| message.role);
-        let prompt = self.render_with(tokenizer, roles, &contents, options)?;
+        let prompt = self.render_with(tokenizer, roles, &contents, tools, options)?;
 
         let mut stretches: Vec<Stretch> = Vec::new();
         let unmask = |text: &str| masks.unmask(text);

@@ -329,8 +329,10 @@ fn questions(lines: Vec<Line>, limit: usize) -> Outcome<(Vec<Text>, Vec<Request>
         .map(|text| Passage {
             document: String::new(),
             place: Place::Lines { first: 1, last: 1 },
-            heading: None,
+            headings: Vec::new(),
+            range: 0..text.len(),
             text,
+            is_ocr: false,
             tokens: 0,
         })
         .collect();

@@ -40,7 +40,13 @@ impl FromStr for Method {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Method, String> {
-        let anywhere = |strategy, ratio| Reuse::Anywhere(Recompute { strategy, ratio });
+        let anywhere = |strategy, ratio| {
+            Reuse::Anywhere(Recompute {
+                strategy,
+                ratio,
+                is_bounded: false,
+            })
+        };
         let reuse = match text {
             "none" => Reuse::Nothing,
             "prefix" => Reuse::Prefix,
@@ -145,6 +151,7 @@ const ABLATIONS: &[Ablation] = &[
             Reuse::Anywhere(Recompute {
                 strategy: Strategy::Nothing,
                 ratio: 0.0,
+                is_bounded: false,
             })
         }),
     },
@@ -231,7 +238,8 @@ mod tests {
             named("values@0.25"),
             Ok(Reuse::Anywhere(Recompute {
                 strategy: Strategy::Deviation(Deviation::Values),
-                ratio: 0.25
+                ratio: 0.25,
+                is_bounded: false,
             }))
         );
         for wrong in ["", "nothing", "heads", "heads@2", "heads@x", "tails@0.1"] {
