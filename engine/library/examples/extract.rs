@@ -32,7 +32,11 @@ fn main() -> Outcome {
         let options = options()?;
         for file in &arguments {
             if is_text {
-                println!("== {}\n{}\n", file.display(), Document::open_with(file, &options)?.text());
+                println!(
+                    "== {}\n{}\n",
+                    file.display(),
+                    Document::open_with(file, &options)?.text()
+                );
             } else {
                 println!("{}", row(file, &options));
             }

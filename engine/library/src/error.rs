@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// What brings the models for text recognition. What is said of documents that lack them has these words in it.
+pub(crate) const GET_OCR: &str = "reprise models fetch ocr";
+
 /// Why a document cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -107,7 +110,7 @@ pub enum Fault {
     /// A scan or a picture, and no models to recognise its text with.
     #[error(
         "this is {what}, and has no text by itself; to have its text recognised (OCR), get the models for that with: \
-         reprise models fetch ocr"
+         {GET_OCR}"
     )]
     NeedsOcr {
         /// What it is, with its article.
@@ -117,9 +120,7 @@ pub enum Fault {
     #[error("no text was recognised in this picture; if it has some, use a larger or sharper one")]
     NothingRecognised,
     /// The recognition models do not work.
-    #[error(
-        "the models for text recognition (OCR) cannot be used ({0}); get them again with: reprise models fetch ocr"
-    )]
+    #[error("the models for text recognition (OCR) cannot be used ({0}); get them again with: {GET_OCR}")]
     OcrModels(String),
     /// Larger than the limit.
     #[error("the file has {size_mib} MiB, more than the {limit_mib} MiB that are read; split it")]

@@ -85,6 +85,40 @@ proptest! {
 }
 
 #[test]
+fn a_kind_is_told_by_what_is_in_a_file_whatever_its_name_says() {
+    for (name, bytes) in files() {
+        let own = read(name, &bytes).unwrap();
+        // What is text by its bytes may be told by its name alone, and says so under that of a PDF.
+        let (is_marked, is_plain) = (
+            matches!(name, "a.docx" | "a.pptx" | "a.xlsx" | "a.epub" | "a.pdf"),
+            matches!(name, "a.csv" | "a.md"),
+        );
+        for other in ["b.txt", "b.pdf", "b.docx", "b.epub", "b.jpg", "b"] {
+            if is_plain {
+                continue;
+            }
+            match read(other, &bytes) {
+                Ok(document) => {
+                    assert_eq!(document.format, own.format, "{name} as {other}");
+                    assert_eq!(document.text(), own.text(), "{name} as {other}");
+                }
+                Err(fault) => {
+                    assert!(!is_marked && other == "b.pdf", "{name} as {other}: {fault}");
+                    assert!(fault.to_string().contains("does not start like a PDF"), "{fault}");
+                }
+            }
+        }
+    }
+    let zip = made::archive(&[("notes.txt", "hello")]);
+    for name in ["a.docx", "a.pptx", "a.xlsx", "a.epub"] {
+        let refused = read(name, &zip).unwrap_err();
+        assert!(matches!(refused, Fault::Broken { .. }), "{name}: {refused}");
+    }
+    let refused = read("a.txt", b"\x7fELF\x02\x01\x01\0").unwrap_err().to_string();
+    assert!(refused.contains("a program"), "{refused}");
+}
+
+#[test]
 fn a_zip_bomb_is_refused() {
     let zeros = " ".repeat((128 << 20) + 2);
     for (name, entry) in [
@@ -167,6 +201,90 @@ fn a_sheet_of_billions_of_cells_takes_no_memory() {
 }
 
 #[test]
+fn pages_of_any_size_are_read() {
+    for side in ["1000000000", "0", "-5", "0.0001"] {
+        let mut pdf = made::pdf(&["One page."]);
+        let size = format!("[0 0 {side} {side}]");
+        resize(&mut pdf, &size);
+        let begun = Instant::now();
+        assert_eq!(
+            read("a.pdf", &made::saved(pdf)).unwrap().text(),
+            "One page.",
+            "{size}"
+        );
+        assert!(begun.elapsed() < Duration::from_secs(10), "{size}");
+    }
+}
+
+/// Gives all pages this size.
+fn resize(pdf: &mut lopdf::Document, size: &str) {
+    let numbers = size.trim_matches(['[', ']']).split(' ');
+    let size: Vec<lopdf::Object> = numbers
+        .map(|number| number.parse::<f32>().unwrap().into())
+        .collect();
+    for id in pdf.get_pages().into_values().collect::<Vec<_>>() {
+        let page = pdf.get_dictionary_mut(id).unwrap();
+        page.set("MediaBox", size.clone());
+    }
+}
+
+#[test]
+fn a_scan_that_claims_billions_of_dots_is_refused_before_it_is_drawn() {
+    let mut pdf = made::scan(100, 100, vec![200; 10_000]);
+    for object in pdf.objects.values_mut() {
+        if let lopdf::Object::Stream(stream) = object
+            && stream.dict.has(b"ColorSpace")
+        {
+            stream.dict.set("Width", 60_000);
+            stream.dict.set("Height", 60_000);
+        }
+    }
+    let begun = Instant::now();
+    let refused = read("a.pdf", &made::saved(pdf)).unwrap_err().to_string();
+    assert!(refused.contains("pictures too large to be read"), "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_page_tree_that_goes_in_circles_ends() {
+    let circle = "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n\
+        2 0 obj <</Type/Pages/Count 1000000000/Kids[2 0 R 2 0 R]>> endobj\n\
+        trailer <</Root 1 0 R>>\nstartxref\n0\n%%EOF";
+    let begun = Instant::now();
+    let refused = read("a.pdf", circle.as_bytes()).unwrap_err();
+    assert!(matches!(refused, Fault::BrokenPdf(_)), "{refused}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_line_without_end_is_cut_in_time() {
+    let begun = Instant::now();
+    for (name, text) in [
+        ("a.txt", "x".repeat(2 << 20)),
+        ("a.json", "{\"a\":[1],".repeat(200_000)),
+        ("a.csv", "a,".repeat(500_000)),
+    ] {
+        read(name, text.as_bytes()).unwrap();
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn an_encrypted_archive_asks_for_its_password() {
+    let mut bytes = made::letter();
+    // The flag stands at the sixth byte of each entry's header, and at the eighth in the list of entries.
+    for (mark, flag) in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)] {
+        let at: Vec<usize> = (0..bytes.len() - 4)
+            .filter(|&at| bytes[at..].starts_with(mark))
+            .collect();
+        for at in at {
+            bytes[at + flag] |= 1;
+        }
+    }
+    assert_eq!(read("a.docx", &bytes).unwrap_err(), Fault::PasswordNeeded);
+}
+
+#[test]
 fn an_encrypted_office_file_asks_for_its_password() {
     let mut container = cfb::CompoundFile::create(std::io::Cursor::new(Vec::new())).unwrap();
     for name in ["/EncryptedPackage", "/EncryptionInfo"] {
@@ -213,15 +331,43 @@ fn an_e_book_that_only_its_shop_opens_says_so() {
 }
 
 #[test]
-fn a_cancel_stops_the_reading() {
-    let options = ReadOptions::default();
-    options.cancel.cancel();
-    let stopped = Document::from_bytes_with("a.docx", &made::letter(), &options).unwrap_err();
-    assert!(matches!(
-        stopped,
-        LibraryError::Document {
-            fault: Fault::Cancelled,
-            ..
+fn a_cancel_stops_the_reading_before_it_begins_and_while_it_runs() {
+    let paragraphs = made::paragraph("", "It goes on.").repeat(150_000);
+    let long: [(&str, Vec<u8>); 3] = [
+        ("a.docx", made::docx(&paragraphs)),
+        (
+            "a.html",
+            format!("<html>{}", "<p>It goes on.</p>".repeat(150_000)).into_bytes(),
+        ),
+        ("a.pdf", made::saved(made::pdf(&["It goes on."; 400]))),
+    ];
+    for (name, bytes) in long {
+        for wait in [None, Some(Duration::from_millis(20))] {
+            let options = ReadOptions::default();
+            let cancel = options.cancel.clone();
+            let begun = Instant::now();
+            let stopper = std::thread::spawn(move || {
+                std::thread::sleep(wait.unwrap_or_default());
+                cancel.cancel();
+                Instant::now()
+            });
+            let stopped = if wait.is_none() {
+                stopper.join().unwrap();
+                Document::from_bytes_with(name, &bytes, &options)
+            } else {
+                let outcome = Document::from_bytes_with(name, &bytes, &options);
+                let late = stopper.join().unwrap().elapsed();
+                assert!(late < Duration::from_secs(2), "{name}: {late:?} after the cancel");
+                outcome
+            };
+            let is_cancelled = matches!(
+                stopped,
+                Err(LibraryError::Document {
+                    fault: Fault::Cancelled,
+                    ..
+                })
+            );
+            assert!(is_cancelled, "{name}: not stopped in {:?}", begun.elapsed());
         }
-    ));
+    }
 }

@@ -5,10 +5,6 @@ mod made;
 use std::io::Cursor;
 use std::sync::Arc;
 
-use hayro::hayro_interpret::InterpreterSettings;
-use hayro::hayro_syntax::Pdf;
-use hayro::vello_cpu::color::palette::css::WHITE;
-use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
 use image::{GrayImage, ImageFormat};
 use reprise_library::models::Shelf;
 use reprise_library::{Document, Fault, LibraryError, Ocr, PASSAGE_TOKENS, ReadOptions, split};
@@ -19,33 +15,6 @@ fn ocr() -> Option<ReadOptions> {
         eprintln!("skipped: the models for text recognition are not here (reprise models fetch ocr)");
     }
     ocr.map(|ocr| ReadOptions::default().with_ocr(Some(Arc::new(ocr))))
-}
-
-/// A line of text as a small picture.
-fn picture(line: &str) -> GrayImage {
-    let pdf = Pdf::new(made::saved(made::pdf(&[line]))).unwrap();
-    let settings = PixmapSettings {
-        x_scale: 2.0,
-        y_scale: 2.0,
-        bg_color: WHITE,
-    };
-    let page = &pdf.pages()[0];
-    let drawn = render(
-        page,
-        &RenderCache::new(),
-        &InterpreterSettings::default(),
-        &RenderSettings::default(),
-        &settings,
-    );
-    let (width, height) = (u32::from(drawn.width()), 200);
-    // The line stands 142 points below the page's upper end.
-    let first = 4 * usize::from(drawn.width()) * 190;
-    let dots = drawn.data_as_u8_slice()[first..]
-        .chunks(4)
-        .map(|dot| dot[1])
-        .take((width * height) as usize)
-        .collect();
-    GrayImage::from_raw(width, height, dots).unwrap()
 }
 
 #[test]
@@ -72,7 +41,7 @@ fn without_models_a_scan_says_what_it_is_and_how_to_get_them() {
 #[test]
 fn a_picture_and_a_scan_are_read_and_say_that_they_were_recognised() {
     let Some(options) = ocr() else { return };
-    let drawn = picture("The boiler was repaired in 1999.");
+    let drawn = made::drawn("The boiler was repaired in 1999.");
     let mut png = Cursor::new(Vec::new());
     drawn.write_to(&mut png, ImageFormat::Png).unwrap();
     let scan = made::saved(made::scan(drawn.width(), drawn.height(), drawn.into_raw()));

@@ -173,6 +173,14 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn an_archive_of_too_many_parts_is_refused() {
+        let names: Vec<String> = (0..=ENTRIES).map(|n| n.to_string()).collect();
+        let entries: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), &b""[..])).collect();
+        let refused = Archive::open(&packed(&entries), "a test").err().unwrap();
+        assert!(refused.to_string().contains("more than 20000 parts"), "{refused}");
+    }
+
+    #[test]
     fn targets_never_leave_the_archive() {
         assert_eq!(
             resolved("ppt/slides/slide1.xml", "../media/a.png"),

@@ -127,6 +127,11 @@ impl Draft {
         self.headings.push((level, shortened(title, HEADING_CHARACTERS)));
     }
 
+    /// What follows stands under no heading.
+    pub(crate) fn under_nothing(&mut self) {
+        self.headings.clear();
+    }
+
     /// The same with its blocks numbered as paragraphs.
     pub(crate) fn with_paragraph_numbers(mut self) -> Draft {
         for (index, block) in self.blocks.iter_mut().enumerate() {

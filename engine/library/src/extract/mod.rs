@@ -8,7 +8,7 @@ mod html;
 mod mail;
 mod ole;
 mod pdf;
-mod picture;
+pub(crate) mod picture;
 mod sheets;
 mod slides;
 mod table;

@@ -13,7 +13,7 @@ use crate::error::Fault;
 use crate::ocr::SIDE_DOTS;
 use crate::place::Place;
 
-const KIND: &str = "a picture";
+pub(crate) const KIND: &str = "a picture";
 /// Pictures with a longer side are refused.
 const LARGEST_SIDE_DOTS: u32 = 30_000;
 /// A picture may take this much memory when it is unpacked.
@@ -99,4 +99,47 @@ fn on_white(picture: DynamicImage) -> RgbImage {
         };
         image::Rgb([mixed(red), mixed(green), mixed(blue)])
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The beginning of a PNG that says it is so large.
+    fn claiming(width: u32, height: u32) -> Vec<u8> {
+        let mut chunk = b"IHDR".to_vec();
+        chunk.extend(width.to_be_bytes());
+        chunk.extend(height.to_be_bytes());
+        // Eight bits of red, green and blue.
+        chunk.extend([8, 2, 0, 0, 0]);
+        let mut check = flate2::Crc::new();
+        check.update(&chunk);
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0d".to_vec();
+        bytes.extend(chunk);
+        bytes.extend(check.sum().to_be_bytes());
+        // Decoders look for the first dots before they tell a size.
+        bytes.extend(b"\0\0\0\0IDAT\x35\xaf\x06\x1e");
+        bytes
+    }
+
+    #[test]
+    fn pictures_that_claim_to_be_huge_are_refused_unseen() {
+        for (width, height) in [(u32::MAX >> 1, 1), (40_000, 40_000), (29_000, 29_000)] {
+            let bytes = claiming(width, height);
+            assert!(looks_like(&bytes));
+            let refused = unpacked(&bytes).unwrap_err().to_string();
+            assert!(
+                refused.contains("limit") || refused.contains("unpacks to more"),
+                "{width} x {height}: {refused}"
+            );
+        }
+        let small = unpacked(&claiming(20, 20)).unwrap_err();
+        assert!(matches!(small, Fault::Broken { .. }), "{small}");
+    }
+
+    #[test]
+    fn what_shines_through_is_paper() {
+        let clear = image::RgbaImage::from_pixel(2, 1, image::Rgba([0, 0, 0, 0]));
+        assert_eq!(on_white(clear.into()).get_pixel(0, 0).0, [255; 3]);
+    }
 }

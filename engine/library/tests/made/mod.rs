@@ -3,6 +3,11 @@
 
 use std::io::{Cursor, Write};
 
+use hayro::hayro_interpret::InterpreterSettings;
+use hayro::hayro_syntax::Pdf as Drawing;
+use hayro::vello_cpu::color::palette::css::WHITE;
+use hayro::{PixmapSettings, RenderCache, RenderSettings, render};
+use image::GrayImage;
 use lopdf::content::{Content, Operation};
 use lopdf::{Document as Pdf, Object, Stream, dictionary};
 use zip::ZipWriter;
@@ -247,4 +252,31 @@ pub fn saved(mut pdf: Pdf) -> Vec<u8> {
     let mut bytes = Vec::new();
     pdf.save_to(&mut bytes).unwrap();
     bytes
+}
+
+/// A line of text as a small picture.
+pub fn drawn(line: &str) -> GrayImage {
+    let drawing = Drawing::new(saved(pdf(&[line]))).unwrap();
+    let settings = PixmapSettings {
+        x_scale: 2.0,
+        y_scale: 2.0,
+        bg_color: WHITE,
+    };
+    let page = &drawing.pages()[0];
+    let drawn = render(
+        page,
+        &RenderCache::new(),
+        &InterpreterSettings::default(),
+        &RenderSettings::default(),
+        &settings,
+    );
+    let (width, height) = (u32::from(drawn.width()), 200);
+    // The line stands 142 points below the page's upper end.
+    let first = 4 * usize::from(drawn.width()) * 190;
+    let dots = drawn.data_as_u8_slice()[first..]
+        .chunks(4)
+        .map(|dot| dot[1])
+        .take((width * height) as usize)
+        .collect();
+    GrayImage::from_raw(width, height, dots).unwrap()
 }

@@ -208,3 +208,31 @@ impl<'a> Device<'a> for Reader {
     fn pop_clip(&mut self) {}
     fn pop_transparency_group(&mut self) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_any_size_is_drawn_within_bounds() {
+        for size in [
+            "595 842",
+            "1000000000 1000000000",
+            "1000000000 1",
+            "1 14400",
+            "0 0",
+        ] {
+            let pdf = format!(
+                "%PDF-1.4\n1 0 obj <</Type/Catalog/Pages 2 0 R>> endobj\n\
+                 2 0 obj <</Type/Pages/Count 1/Kids[3 0 R]>> endobj\n\
+                 3 0 obj <</Type/Page/Parent 2 0 R/MediaBox[0 0 {size}]>> endobj\n\
+                 trailer <</Root 1 0 R>>\n%%EOF"
+            );
+            let pdf = open(&Arc::new(pdf.into_bytes()), None).unwrap();
+            if let Some(picture) = picture(&pdf, 0) {
+                let side = picture.width().max(picture.height());
+                assert!(side <= SIDE_DOTS as u32 + 1, "{size}: {side}");
+            }
+        }
+    }
+}

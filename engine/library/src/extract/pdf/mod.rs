@@ -15,7 +15,7 @@ use pdf_extract::{Document as Pdf, Error as PdfError, PlainTextOutput, output_do
 use super::draft::{Draft, one_line};
 use super::guard::{LIMIT, Watch, guarded, quietly};
 use crate::document::ReadOptions;
-use crate::error::Fault;
+use crate::error::{Fault, GET_OCR};
 use crate::ocr::Ocr;
 use crate::place::Place;
 
@@ -110,12 +110,12 @@ pub(super) fn read(bytes: &Arc<Vec<u8>>, options: &ReadOptions) -> Result<Draft,
         (
             "pictures whose text is not read on ",
             numbers(State::Picture),
-            "; get the models for that with: reprise models fetch ocr",
+            &format!("; get the models for that with: {GET_OCR}"),
         ),
         (
             "letters that do not tell which they are on ",
             numbers(State::Shapes),
-            "; get the models that recognise them with: reprise models fetch ocr",
+            &format!("; get the models that recognise them with: {GET_OCR}"),
         ),
         (
             "text recognised in pictures (OCR) on ",
