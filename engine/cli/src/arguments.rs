@@ -243,7 +243,7 @@ pub enum ModelsAction {
     },
     /// Fetch a model's file, or say where to get it
     Fetch {
-        /// A name from `reprise models list` [default: the default model]
+        /// A name from `reprise models list`, or `ocr` for text recognition [default: the default model]
         name: Option<String>,
     },
 }

@@ -1,6 +1,7 @@
 //! `reprise ask`: one question about documents.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use reprise_engine::{GenerateOptions, Owner, Reuse, SegmentKind, StopReason};
 use reprise_library::asking::{How, documents_within, findings};
@@ -10,7 +11,8 @@ use reprise_library::citations::cited;
 use reprise_library::index::{DocumentId, Index, Meaning};
 use reprise_library::models::Shelf;
 use reprise_library::{
-    Document, PASSAGE_TOKENS, Passage, SYSTEM, Selection, TokenCounter, given, question_about, select, split,
+    Document, Ocr, PASSAGE_TOKENS, Passage, ReadOptions, SYSTEM, Selection, TokenCounter, given,
+    question_about, select, split,
 };
 use reprise_model::template::Role;
 
@@ -52,9 +54,11 @@ pub fn run(arguments: &AskArguments) -> Outcome {
 
 /// Reads documents; what is odd about one is said.
 pub fn open(files: &[impl AsRef<Path>]) -> Outcome<Vec<Document>> {
+    let ocr = Ocr::on(&Shelf::of_machine()?).map(Arc::new);
+    let options = ReadOptions::default().with_ocr(ocr);
     let mut documents = Vec::new();
     for file in files {
-        let document = Document::open(file.as_ref())?;
+        let document = Document::open_with(file.as_ref(), &options)?;
         for text in &document.notes {
             note(&format!("note: {}: {text}", document.name));
         }

@@ -1,12 +1,15 @@
 //! `reprise index`: the documents that are kept ready for questions, and finding passages in them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Subcommand;
+use reprise_library::Ocr;
 use reprise_library::cache::Cache;
 use reprise_library::folders;
 use reprise_library::index::{Index, IndexedDocument, Meaning, Progress, Run, State, Status, Updated};
+use reprise_library::models::Shelf;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -101,7 +104,8 @@ pub fn open() -> Outcome<Index> {
     for notice in notices {
         note(&format!("note: {notice}"));
     }
-    Ok(index)
+    let ocr = Ocr::on(&Shelf::of_machine()?).map(Arc::new);
+    Ok(index.with_ocr(ocr))
 }
 
 fn update(index: &Index, threads: Option<usize>) -> Outcome {

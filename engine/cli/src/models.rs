@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use reprise_library::Ocr;
 use reprise_library::folders;
 use reprise_library::models::Shelf;
 use reprise_library::models::catalogue::{self, Source};
@@ -75,6 +76,14 @@ fn list() -> Outcome {
         table.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
         table.push('\n');
     }
+    let ocr = if Ocr::on(&shelf).is_some() {
+        "here"
+    } else {
+        "not here; get it with: reprise models fetch ocr"
+    };
+    table.push_str(&format!(
+        "\nText recognition (OCR) of scans and pictures: {ocr}\n"
+    ));
     let files = catalogue::encoder_entries()?;
     let name = files.first().map(|file| file.name.clone()).unwrap_or_default();
     let encoder = match files.iter().all(|file| folder.join(&file.file).is_file()) {
@@ -101,6 +110,9 @@ fn remove(name: &str) -> Outcome {
 }
 
 fn fetch(name: Option<&str>) -> Outcome {
+    if name == Some(catalogue::OCR) {
+        return run_fetch(&["--ocr"]);
+    }
     if catalogue::encoder_entries()?
         .iter()
         .any(|entry| Some(entry.name.as_str()) == name)
@@ -145,9 +157,9 @@ fn run_fetch(arguments: &[&str]) -> Outcome {
     })?;
     let status = Command::new("python3")
         .arg(scratch.path().join("fetch"))
+        .args(arguments)
         .arg("--into")
         .arg(&folder)
-        .args(arguments)
         .stdin(Stdio::null())
         .status()
         .map_err(|error| {

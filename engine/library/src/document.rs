@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use reprise_engine::CancelToken;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use ts_rs::TS;
 
 use crate::error::{Fault, LibraryError};
 use crate::extract;
+use crate::ocr::Ocr;
 use crate::place::Place;
 
 /// Larger files are refused: a person would wait for minutes and no window holds them.
@@ -40,11 +42,11 @@ pub enum Format {
     Code,
     /// A table of values separated by commas, semicolons or tabs.
     Csv,
-    /// A text document: Word (docx) or OpenDocument (odt).
+    /// A Word document (docx).
     Word,
-    /// A presentation: PowerPoint (pptx) or OpenDocument (odp).
+    /// A PowerPoint presentation (pptx).
     Slides,
-    /// A workbook: Excel (xlsx, xlsb, xls) or OpenDocument (ods).
+    /// An Excel workbook (xlsx, xlsm, xlsb).
     Sheets,
     /// An e-book (EPUB).
     Epub,
@@ -63,7 +65,7 @@ impl fmt::Display for Format {
             Format::Text => "text",
             Format::Code => "code",
             Format::Csv => "CSV",
-            Format::Word => "text document",
+            Format::Word => "Word document",
             Format::Slides => "slides",
             Format::Sheets => "workbook",
             Format::Epub => "e-book",
@@ -97,6 +99,8 @@ pub struct ReadOptions {
     pub password: Option<String>,
     /// Gives up when someone asks.
     pub cancel: CancelToken,
+    /// Recognises the text of scans and pictures, which are refused without it.
+    pub ocr: Option<Arc<Ocr>>,
 }
 
 impl ReadOptions {
@@ -111,6 +115,13 @@ impl ReadOptions {
     #[must_use]
     pub fn with_cancel(mut self, cancel: CancelToken) -> ReadOptions {
         self.cancel = cancel;
+        self
+    }
+
+    /// The same with models that recognise the text of scans and pictures; without any they are refused.
+    #[must_use]
+    pub fn with_ocr(mut self, ocr: Option<Arc<Ocr>>) -> ReadOptions {
+        self.ocr = ocr;
         self
     }
 
@@ -129,6 +140,7 @@ impl fmt::Debug for ReadOptions {
         // The password does not belong in a log.
         out.debug_struct("ReadOptions")
             .field("has_password", &self.password.is_some())
+            .field("ocr", &self.ocr)
             .finish_non_exhaustive()
     }
 }
@@ -187,7 +199,7 @@ impl Document {
             };
             return Err(LibraryError::Document { name, fault });
         }
-        Document::from_bytes_with(&name, &bytes, options)
+        Document::read(&name, bytes, options)
     }
 
     /// Reads a document that is in memory already; the name's extension helps to tell its kind.
@@ -207,6 +219,10 @@ impl Document {
         bytes: &[u8],
         options: &ReadOptions,
     ) -> Result<Document, LibraryError> {
+        Document::read(name, bytes.to_vec(), options)
+    }
+
+    fn read(name: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<Document, LibraryError> {
         extract::extract(name, bytes, options).map_err(|fault| LibraryError::Document {
             name: name.to_string(),
             fault,

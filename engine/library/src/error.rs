@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// What brings the models for text recognition. What is said of documents that lack them has these words in it.
+pub(crate) const GET_OCR: &str = "reprise models fetch ocr";
+
 /// Why a document cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -40,10 +43,8 @@ pub enum Fault {
     /// A file locked by another password.
     #[error("the file is encrypted, and the password given is not the one that opens it; try again")]
     WrongPassword,
-    /// A PDF of pictures or blank pages.
-    #[error(
-        "no text can be read on its {pages} page(s): scanned or empty; run text recognition (OCR) on it first"
-    )]
+    /// A PDF of blank pages.
+    #[error("no text can be read on its {pages} page(s): they are empty; use another file")]
     NoText {
         /// Pages it has.
         pages: usize,
@@ -53,9 +54,9 @@ pub enum Fault {
         "this PDF is broken or cut short ({0}); open it in a PDF viewer and save or print it to a new PDF"
     )]
     BrokenPdf(String),
-    /// A PDF that takes too long.
+    /// A file that takes too long.
     #[error(
-        "reading this PDF took longer than {seconds} s and was given up; save the pages you need as a PDF of their own"
+        "reading it took longer than {seconds} s and was given up; save what you need of it as a file of its own"
     )]
     TooSlow {
         /// The limit.
@@ -74,11 +75,53 @@ pub enum Fault {
     #[error("reading was cancelled")]
     Cancelled,
     /// More text than is read.
-    #[error("it has more than {limit_mib} MiB of text, which is all that is read of one document; split it")]
+    #[error(
+        "it has more than {limit_mib} MiB of text or {limit_paragraphs} paragraphs, which is all that is read of one \
+         document; split it"
+    )]
     TooMuchText {
+        /// The limit of text.
+        limit_mib: usize,
+        /// The limit of paragraphs.
+        limit_paragraphs: usize,
+    },
+    /// An archive or a stream that unpacks to more than any document needs.
+    #[error(
+        "it unpacks to more than {limit_mib} MiB, as files made to do harm do; save what you need of it as a file of its \
+         own"
+    )]
+    UnpacksTooLarge {
         /// The limit.
         limit_mib: u64,
     },
+    /// A file that its reader cannot follow.
+    #[error(
+        "this is {kind}, but it is broken or cut short ({why}); open it in its own program and save it again"
+    )]
+    Broken {
+        /// What it should be, with its article.
+        kind: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// An e-book that only its shop's program opens.
+    #[error("this e-book is protected by its shop (DRM) and cannot be read; use a copy without protection")]
+    Protected,
+    /// A scan or a picture, and no models to recognise its text with.
+    #[error(
+        "this is {what}, and has no text by itself; to have its text recognised (OCR), get the models for that with: \
+         {GET_OCR}"
+    )]
+    NeedsOcr {
+        /// What it is, with its article.
+        what: String,
+    },
+    /// A picture in which no text was found.
+    #[error("no text was recognised in this picture; if it has some, use a larger or sharper one")]
+    NothingRecognised,
+    /// The recognition models do not work.
+    #[error("the models for text recognition (OCR) cannot be used ({0}); get them again with: {GET_OCR}")]
+    OcrModels(String),
     /// Larger than the limit.
     #[error("the file has {size_mib} MiB, more than the {limit_mib} MiB that are read; split it")]
     TooLarge {

@@ -1,8 +1,9 @@
 //! Documents: text out of files, passages out of text, and the prompt that asks a question about them.
 //!
-//! It reads PDF, HTML, Markdown and plain text, cuts them into passages that know their page or lines, finds those
-//! that answer to a question by words and by meaning, and lays out prompts that fit a budget of tokens; it keeps chats,
-//! the index of documents and skills.
+//! It reads PDF, Office files, e-books, web pages, mails, tables, source code and plain text, and recognises the text of scans and
+//! pictures where the models for that are there; every file is hostile until checked. It cuts documents into passages that know
+//! their place, finds those that answer to a question by words and by meaning, and lays out prompts that fit a budget of tokens.
+//! It keeps chats, the index of documents and skills.
 //!
 //! ```
 //! use reprise_library::{Document, given, question_about, select, split};
@@ -35,6 +36,7 @@ pub mod folders;
 pub mod index;
 pub mod inspection;
 pub mod models;
+mod ocr;
 mod passage;
 mod place;
 mod prompt;
@@ -46,6 +48,7 @@ mod terms;
 
 pub use document::{Block, Document, Format, ReadOptions};
 pub use error::{Fault, LibraryError, system_words};
+pub use ocr::Ocr;
 pub use passage::{PASSAGE_CHARACTERS, PASSAGE_TOKENS, Passage, split};
 pub use place::Place;
 pub use prompt::{SYSTEM, given, question_about};

@@ -145,7 +145,11 @@ impl Splitter<'_> {
             }
         }
         let room = self.room(&next);
-        next.tokens = (self.count)(self.text(&next.range));
+        // Of a block of megabytes only its pieces are counted.
+        let is_short = self.characters_up_to(&next.range, PASSAGE_CHARACTERS);
+        if is_short {
+            next.tokens = (self.count)(self.text(&next.range));
+        }
         let enough = self.open.as_ref().is_some_and(|open| {
             open.tokens * EARLY_END >= room
                 || !self.characters_up_to(&open.range, PASSAGE_CHARACTERS / EARLY_END)
@@ -153,7 +157,7 @@ impl Splitter<'_> {
         if new_part && enough {
             self.close();
         }
-        if next.tokens <= room && self.characters_up_to(&next.range, PASSAGE_CHARACTERS) {
+        if is_short && next.tokens <= room {
             self.append(next);
             return;
         }
@@ -162,14 +166,8 @@ impl Splitter<'_> {
             let tokens = (self.count)(self.text(&range));
             lines_before += self.lines(counted_to..range.start);
             counted_to = range.start;
-            // Lines are counted; other places are those of the whole.
-            let place = match &next.place {
-                Place::Lines { first, .. } => Place::Lines {
-                    first: first + lines_before,
-                    last: first + lines_before + self.lines(range.clone()),
-                },
-                whole => whole.clone(),
-            };
+            let lines = lines_before..=lines_before + self.lines(range.clone());
+            let place = next.place.lines_of(lines);
             self.append(Stretch {
                 range,
                 place,

@@ -1,6 +1,7 @@
 //! Where a stretch of text stands in its document, in the words a person would look for it with.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +74,16 @@ impl Place {
             first: number,
             last: number,
         }
+    }
+
+    /// The place of some of its lines of text, counted from 0: a row is a line too, and other places stay as they are.
+    pub(crate) fn lines_of(&self, lines: RangeInclusive<usize>) -> Place {
+        let mut place = self.clone();
+        if let Place::Lines { first, last } | Place::Rows { first, last, .. } = &mut place {
+            *last = *first + lines.end();
+            *first += lines.start();
+        }
+        place
     }
 
     /// The place from the start of this one to the end of a later one; `None` where no single place covers both.

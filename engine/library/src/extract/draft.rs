@@ -9,6 +9,8 @@ use crate::place::Place;
 
 /// No document that a person asks about has more text; archives could unpack to anything.
 const LIMIT_BYTES: usize = 64 << 20;
+/// Nor more paragraphs.
+const LIMIT_BLOCKS: usize = 500_000;
 /// A longer heading is a paragraph that looks like one.
 const HEADING_CHARACTERS: usize = 200;
 
@@ -63,8 +65,34 @@ impl Draft {
         Ok(())
     }
 
+    /// Appends a block that was recognised in a picture.
+    pub(crate) fn recognised(&mut self, text: &str, place: Place) -> Result<(), Fault> {
+        if let Some(range) = self.append(text)? {
+            self.mark(range, place);
+            if let Some(block) = self.blocks.last_mut() {
+                block.is_ocr = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends what another reader read, which stands all at one place here.
+    pub(crate) fn absorb(&mut self, other: Draft, place: &Place) -> Result<(), Fault> {
+        for mut block in other.blocks {
+            let text = other.text.get(block.range).unwrap_or_default();
+            if let Some(range) = self.append(text)? {
+                block.range = range;
+                block.place = place.clone();
+                self.blocks.push(block);
+            }
+        }
+        for note in other.notes {
+            self.note(note);
+        }
+        Ok(())
+    }
+
     /// Appends a heading of this level (1 is the outermost), which what follows stands under.
-    #[cfg(test)]
     pub(crate) fn heading(&mut self, level: usize, text: &str, place: Place) -> Result<(), Fault> {
         if let Some(range) = self.append(text)? {
             let title = one_line(text);
@@ -99,6 +127,11 @@ impl Draft {
         self.headings.push((level, shortened(title, HEADING_CHARACTERS)));
     }
 
+    /// What follows stands under no heading.
+    pub(crate) fn under_nothing(&mut self) {
+        self.headings.clear();
+    }
+
     /// The same with its blocks numbered as paragraphs.
     pub(crate) fn with_paragraph_numbers(mut self) -> Draft {
         for (index, block) in self.blocks.iter_mut().enumerate() {
@@ -110,6 +143,13 @@ impl Draft {
     /// Whether there is no text yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
+    }
+
+    /// The texts of the blocks.
+    pub(crate) fn paragraphs(&self) -> impl Iterator<Item = &str> {
+        self.blocks
+            .iter()
+            .map(|block| self.text.get(block.range.clone()).unwrap_or_default())
     }
 
     /// Makes a note, once.
@@ -125,6 +165,9 @@ impl Draft {
         if self.blocks.is_empty() {
             return Err(Fault::Empty);
         }
+        if self.blocks.len() > LIMIT_BLOCKS {
+            return Err(too_much());
+        }
         Ok(Document {
             name: name.to_string(),
             format,
@@ -135,6 +178,9 @@ impl Draft {
     }
 
     fn append(&mut self, text: &str) -> Result<Option<Range<usize>>, Fault> {
+        if self.blocks.len() >= LIMIT_BLOCKS {
+            return Err(too_much());
+        }
         let text = text.trim_end().trim_start_matches(['\n', '\r']);
         if text.trim().is_empty() {
             return Ok(None);
@@ -150,11 +196,22 @@ impl Draft {
 
     fn room_for(&self, bytes: usize) -> Result<(), Fault> {
         if self.text.len() + bytes > LIMIT_BYTES {
-            return Err(Fault::TooMuchText {
-                limit_mib: (LIMIT_BYTES >> 20) as u64,
-            });
+            return Err(too_much());
         }
         Ok(())
+    }
+}
+
+impl Default for Draft {
+    fn default() -> Draft {
+        Draft::new()
+    }
+}
+
+fn too_much() -> Fault {
+    Fault::TooMuchText {
+        limit_mib: LIMIT_BYTES >> 20,
+        limit_paragraphs: LIMIT_BLOCKS,
     }
 }
 
@@ -199,6 +256,9 @@ mod tests {
         let mut draft = Draft::new();
         let mebibyte = "x".repeat(1 << 20);
         let full = (0..100).find_map(|_| draft.block(&mebibyte, Place::page(1)).err());
-        assert_eq!(full, Some(Fault::TooMuchText { limit_mib: 64 }));
+        assert_eq!(full, Some(too_much()));
+        let mut draft = Draft::new();
+        let full = (0..=LIMIT_BLOCKS).find_map(|_| draft.block("x", Place::page(1)).err());
+        assert_eq!(full, Some(too_much()));
     }
 }

@@ -9,6 +9,9 @@ use crate::error::Fault;
 /// Wide enough that no paragraph is wrapped.
 const WIDTH: usize = 1_000_000;
 
+/// A page takes many times its size in memory while it is rendered; larger ones are refused.
+const LIMIT_BYTES: usize = 32 << 20;
+
 /// Whether a text starts like an HTML page.
 pub(super) fn looks_like(text: &str) -> bool {
     let start: String = text
@@ -21,6 +24,12 @@ pub(super) fn looks_like(text: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Result<Draft, Fault> {
+    if text.len() > LIMIT_BYTES {
+        return Err(Fault::TooLarge {
+            size_mib: (text.len() >> 20) as u64,
+            limit_mib: (LIMIT_BYTES >> 20) as u64,
+        });
+    }
     let rendered = html2text::config::with_decorator(Headings)
         .link_footnotes(false)
         .raw_mode(true)

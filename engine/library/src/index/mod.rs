@@ -51,6 +51,7 @@ pub use types::{
 };
 pub use update::{Progress, Run, Updated};
 
+use crate::ocr::Ocr;
 use database::Database;
 use keywords::Keywords;
 use vectors::Vectors;
@@ -63,6 +64,7 @@ pub struct Index {
     encoder: Option<Arc<Encoder>>,
     meaning: Meaning,
     vectors: Mutex<Vectors>,
+    ocr: Option<Arc<Ocr>>,
     /// Of files that are yet to be read; never on disk.
     passwords: Mutex<HashMap<DocumentId, String>>,
 }
@@ -113,6 +115,7 @@ impl Index {
             encoder: encoder.map(Arc::new),
             meaning,
             vectors: Mutex::default(),
+            ocr: None,
             passwords: Mutex::default(),
         };
         if !is_sound {
@@ -126,6 +129,14 @@ impl Index {
             }
         }
         Ok((index, notices))
+    }
+
+    /// The same with models that recognise the text of scans and pictures. What was read without any is read again with them
+    /// by the next update.
+    #[must_use]
+    pub fn with_ocr(mut self, ocr: Option<Arc<Ocr>>) -> Index {
+        self.ocr = ocr;
+        self
     }
 
     /// Adds a file or folder; the next update reads it. Adding it again changes nothing.

@@ -53,9 +53,47 @@ pub enum Source {
     Page,
 }
 
+/// What a file of the text recognition (OCR) is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OcrPart {
+    /// Finds lines of text in a picture.
+    Detector,
+    /// Reads a line.
+    Recogniser,
+    /// The characters that the recogniser knows.
+    Characters,
+}
+
+/// A file of the text recognition. All parts are needed; the set-up takes them out of a Python package.
+#[derive(Debug, Clone, Deserialize)]
+pub struct OcrEntry {
+    /// What it is for.
+    pub part: OcrPart,
+    /// The file's name in the model folder.
+    pub file: String,
+    /// The package and its version.
+    pub package: String,
+    /// Which file inside.
+    pub member: String,
+    /// Where it is described.
+    pub page: String,
+    /// Checksum of the file.
+    pub sha256: String,
+    /// Bytes of the file.
+    pub size_bytes: u64,
+    /// As its makers name it.
+    pub licence: String,
+}
+
+/// What a person types to have the text recognition fetched.
+pub const OCR: &str = "ocr";
+
 #[derive(Deserialize)]
 struct Catalogue {
     model: Vec<Entry>,
+    ocr: Vec<OcrEntry>,
+    encoder: Vec<EncoderEntry>,
 }
 
 /// All models of the catalogue, the default one first.
@@ -63,9 +101,19 @@ struct Catalogue {
 /// # Errors
 /// When the catalogue that was compiled in is broken.
 pub fn entries() -> Result<Vec<Entry>, ModelsError> {
-    let catalogue: Catalogue =
-        toml::from_str(TEXT).map_err(|error| ModelsError::Catalogue(error.to_string()))?;
-    Ok(catalogue.model)
+    Ok(catalogue()?.model)
+}
+
+/// The files of the text recognition.
+///
+/// # Errors
+/// When the catalogue that was compiled in is broken.
+pub fn ocr_entries() -> Result<Vec<OcrEntry>, ModelsError> {
+    Ok(catalogue()?.ocr)
+}
+
+fn catalogue() -> Result<Catalogue, ModelsError> {
+    toml::from_str(TEXT).map_err(|error| ModelsError::Catalogue(error.to_string()))
 }
 
 /// A file of the model for finding by meaning. All are needed; the set-up takes them out of a Python package.
@@ -94,18 +142,25 @@ pub struct EncoderEntry {
 /// # Errors
 /// When the catalogue that was compiled in is broken.
 pub fn encoder_entries() -> Result<Vec<EncoderEntry>, ModelsError> {
-    #[derive(Deserialize)]
-    struct Encoders {
-        encoder: Vec<EncoderEntry>,
-    }
-    let encoders: Encoders =
-        toml::from_str(TEXT).map_err(|error| ModelsError::Catalogue(error.to_string()))?;
-    Ok(encoders.encoder)
+    Ok(catalogue()?.encoder)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_part_of_the_text_recognition_is_there_once_and_checked() {
+        let entries = ocr_entries().unwrap();
+        for part in [OcrPart::Detector, OcrPart::Recogniser, OcrPart::Characters] {
+            assert_eq!(entries.iter().filter(|entry| entry.part == part).count(), 1);
+        }
+        for entry in &entries {
+            assert!(entry.sha256.len() == 64 && entry.size_bytes > 0 && entry.page.starts_with("https://"));
+        }
+        let models = super::entries().unwrap();
+        assert!(models.iter().all(|model| model.name != OCR), "the name is taken");
+    }
 
     #[test]
     fn the_model_for_meanings_is_two_files_in_one_folder() {

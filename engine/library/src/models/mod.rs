@@ -144,9 +144,14 @@ impl Shelf {
 
     /// The file of a catalogue's model, when it is here.
     pub fn file_of(&self, entry: &Entry) -> Option<PathBuf> {
+        self.path_of(&entry.file)
+    }
+
+    /// The file of this name, when it is here.
+    pub(crate) fn path_of(&self, file: &str) -> Option<PathBuf> {
         self.folders
             .iter()
-            .map(|folder| folder.join(&entry.file))
+            .map(|folder| folder.join(file))
             .find(|path| path.is_file())
     }
 
@@ -252,7 +257,7 @@ impl Shelf {
         if name.is_empty() || name.contains(['/', '\\']) || name.chars().any(char::is_whitespace) {
             return Err(ModelsError::BadName(name));
         }
-        if catalogue::entries()?.iter().any(|entry| entry.name == name) {
+        if name == catalogue::OCR || catalogue::entries()?.iter().any(|entry| entry.name == name) {
             return Err(ModelsError::Taken(name));
         }
         let mut added = self.added()?;

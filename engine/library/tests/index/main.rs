@@ -2,6 +2,9 @@
 
 mod damage;
 mod life;
+#[path = "../made/mod.rs"]
+mod made;
+mod recognition;
 mod resume;
 
 use std::fs;

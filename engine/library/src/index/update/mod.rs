@@ -22,6 +22,7 @@ use super::keywords::KeywordsWriter;
 use super::rows;
 use super::scan::{self, Found};
 use super::types::{DocumentId, Source, State, StoredPassage};
+use crate::error::GET_OCR;
 use reading::{Job, Outcome, read};
 
 /// Files of a commit, unless their text is long or time runs on.
@@ -103,6 +104,7 @@ impl Index {
         let mut writer = keywords.writer().map_err(|error| self.keywords_error(error))?;
         let mut updated = Updated::default();
         self.catch_up(&mut writer)?;
+        self.wait_for_ocr()?;
         // What is added or changes meanwhile is looked for before the end; what changes all the time has to wait.
         for _ in 0..ROUNDS {
             self.look(run, &mut updated)?;
@@ -124,6 +126,20 @@ impl Index {
         }
         updated.stopped = run.cancel.is_cancelled();
         Ok(updated)
+    }
+
+    /// Documents that lacked the models for text recognition are to be read again, now that these are here.
+    fn wait_for_ocr(&self) -> Result<(), IndexError> {
+        if self.ocr.is_none() {
+            return Ok(());
+        }
+        self.database.write(|transaction| {
+            transaction.execute(
+                "UPDATE documents SET state = 'waiting', hash = NULL WHERE instr(trouble, ?1) OR instr(notes, ?1)",
+                [GET_OCR],
+            )
+        })?;
+        Ok(())
     }
 
     /// Looks at the sources: new and changed files wait to be read, those that are gone are deleted.
@@ -186,7 +202,7 @@ impl Index {
         }
         let next = AtomicUsize::new(0);
         let (sender, receiver) = bounded(2 * run.threads.max(1));
-        let (cancel, is_busy, jobs) = (&run.cancel, run.is_busy, &jobs);
+        let (cancel, is_busy, jobs, ocr) = (&run.cancel, run.is_busy, &jobs, self.ocr.as_ref());
         let give_up = CancelToken::default();
         std::thread::scope(|scope| {
             for _ in 0..run.threads.clamp(1, total) {
@@ -202,7 +218,7 @@ impl Index {
                         if cancel.is_cancelled() || give_up.is_cancelled() {
                             break;
                         }
-                        if sender.send((index, read(job, cancel))).is_err() {
+                        if sender.send((index, read(job, ocr, cancel))).is_err() {
                             break;
                         }
                     }

@@ -1,15 +1,17 @@
 //! Reads one file: its bytes, whether they are the same as before, its text, its passages.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use reprise_engine::CancelToken;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::document::ReadOptions;
 use crate::error::{Fault, LibraryError, system_words};
+use crate::extract::picture;
 use crate::index::rows::{self, estimated_tokens};
 use crate::index::types::{DocumentId, State, StoredPassage};
-use crate::{Document, PASSAGE_TOKENS, split};
+use crate::{Document, Ocr, PASSAGE_TOKENS, split};
 
 /// Larger files are not read.
 const LIMIT_BYTES: u64 = 256 << 20;
@@ -44,8 +46,8 @@ pub(super) enum Outcome {
     },
 }
 
-/// Reads a file.
-pub(super) fn read(job: &Job, cancel: &CancelToken) -> Outcome {
+/// Reads a file; scans and pictures where there are models for that.
+pub(super) fn read(job: &Job, ocr: Option<&Arc<Ocr>>, cancel: &CancelToken) -> Outcome {
     let fails = |trouble: String| Outcome::NoText {
         hash: None,
         state: State::Failed,
@@ -67,7 +69,9 @@ pub(super) fn read(job: &Job, cancel: &CancelToken) -> Outcome {
     if job.has_passages && job.hash.as_deref() == Some(&hash) {
         return Outcome::Unchanged;
     }
-    let mut options = ReadOptions::default().with_cancel(cancel.clone());
+    let mut options = ReadOptions::default()
+        .with_cancel(cancel.clone())
+        .with_ocr(ocr.cloned());
     if let Some(password) = &job.password {
         options = options.with_password(password.as_str());
     }
@@ -83,8 +87,8 @@ pub(super) fn read(job: &Job, cancel: &CancelToken) -> Outcome {
         }
         Err(_) if cancel.is_cancelled() => Outcome::Stopped,
         Err(LibraryError::Document { fault, .. }) => {
-            // In a folder nobody asked for pictures and programs to be read.
-            let is_other = matches!(fault, Fault::UnknownKind { .. }) && !job.is_named;
+            // In a folder nobody asked for each picture and program to be read.
+            let is_other = !job.is_named && is_no_document(&fault);
             Outcome::NoText {
                 hash: Some(hash),
                 state: if is_other { State::Skipped } else { State::Failed },
@@ -93,6 +97,15 @@ pub(super) fn read(job: &Job, cancel: &CancelToken) -> Outcome {
             }
         }
         Err(error) => fails(error.to_string()),
+    }
+}
+
+/// Whether a file is of a kind that folders have beside documents.
+fn is_no_document(fault: &Fault) -> bool {
+    match fault {
+        Fault::UnknownKind { .. } | Fault::NothingRecognised => true,
+        Fault::NeedsOcr { what } => what == picture::KIND,
+        _ => false,
     }
 }
 
