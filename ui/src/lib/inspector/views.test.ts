@@ -12,7 +12,13 @@ describe('how a prompt was read', () => {
   });
 
   it('shows what the pool had and what was stored as the same beginning', () => {
-    expect(told.stretches.map(({ how }) => kindOf[how])).toEqual(['prefix', 'prefix', 'recomputed', 'moved', 'new']);
+    expect(told.stretches.map(({ how }) => kindOf[how])).toEqual([
+      'prefix',
+      'prefix',
+      'recomputed',
+      'moved',
+      'new',
+    ]);
   });
 
   it('puts stretches under the parts they belong to', () => {
