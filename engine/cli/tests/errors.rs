@@ -184,7 +184,12 @@ fn a_prompt_longer_than_the_window_says_by_how_much() {
 fn unknown_options_and_values_out_of_range_are_wrong_use() {
     assert_fails(&run_args(&["chat", "--colour"]), 2, &["--colour"]);
     assert_fails(&run_args(&["sing"]), 2, &["sing"]);
-    assert_fails(&run_args(&["ask", "only-a-file.md"]), 2, &["QUESTION"]);
+    assert_fails(&run_args(&["ask"]), 2, &["QUESTION"]);
+    assert_fails(
+        &run_args(&["ask", "/etc/passwd"]),
+        2,
+        &["is a file", "the question comes last"],
+    );
     assert_fails(&run_args(&["ask", "a.md", " "]), 2, &["question is empty"]);
     assert_fails(
         &run_args(&["ask", "a.md", "/etc/passwd"]),

@@ -168,8 +168,13 @@ impl Conversation {
             if !question.is_empty() {
                 question.push("\n".into());
             }
+            let asked = match turn.given.is_empty() {
+                true => turn.question.clone(),
+                // As `reprise ask` has it.
+                false => format!("Question: {}", turn.question),
+            };
             question.extend(turn.given.iter().map(Given::part));
-            question.push(turn.question.as_str().into());
+            question.push(asked.as_str().into());
             messages.push(Message {
                 role: Role::User,
                 parts: question,

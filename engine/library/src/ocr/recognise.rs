@@ -16,8 +16,10 @@ const HEIGHT: usize = 48;
 const WIDTHS: std::ops::RangeInclusive<f32> = 32.0..=3_200.0;
 /// A character takes eight dots of width, so that a column more does not matter and shapes repeat.
 const WIDTH_STEP: usize = 8;
-/// The recogniser leaves out many spaces between small letters. A gap between two of them with so many dots is one.
+/// The recogniser leaves out many spaces between small letters. A gap between two letters is one when it has at least so many dots,
+/// and so many more than twice the line's usual gap: wide letters stand apart, too.
 const SPACE_DOTS: usize = 6;
+const SPACE_DOTS_BEYOND_USUAL: usize = 3;
 /// A column is part of a gap when it differs from the paper by less than this part of what ink does.
 const INK_SHARE: f32 = 0.35;
 /// From here on scripts are written without spaces.
@@ -82,7 +84,8 @@ impl Recogniser {
                 self.characters.len()
             ));
         }
-        let mut text = String::new();
+        // Characters, and the gap before each.
+        let mut read: Vec<(&str, usize)> = Vec::new();
         let (mut sum, mut count, mut before) = (0.0_f32, 0_usize, 0_usize);
         let mut last_dot = 0;
         for step in 0..steps {
@@ -93,19 +96,15 @@ impl Recogniser {
             if class != 0 && class != before {
                 let character = self.characters.get(class).map_or(" ", String::as_str);
                 let dot = (2 * step + 1) * width / (2 * steps.max(1));
-                let is_apart = widest(&gaps, last_dot, dot) >= SPACE_DOTS;
-                if is_apart && has_spaces(text.chars().next_back()) && has_spaces(character.chars().next()) {
-                    text.push(' ');
-                }
+                read.push((character, widest(&gaps, last_dot, dot)));
                 last_dot = dot;
-                text.push_str(character);
                 sum += probability;
                 count += 1;
             }
             before = class;
         }
         Ok(Read {
-            text,
+            text: with_spaces(&read),
             certainty: sum / count.max(1) as f32,
         })
     }
@@ -137,9 +136,44 @@ fn widest(gaps: &[bool], from: usize, to: usize) -> usize {
         .unwrap_or_default()
 }
 
-/// Whether a space may stand beside this character.
-fn has_spaces(character: Option<char>) -> bool {
-    character.is_some_and(|c| !c.is_whitespace() && c < WITHOUT_SPACES)
+/// The text of characters that were read with the gap before each, with the spaces that were left out between letters.
+fn with_spaces(read: &[(&str, usize)]) -> String {
+    let has_spaces = |character: &str| {
+        let letter = character.chars().next();
+        letter.is_some_and(|c| !c.is_whitespace() && !c.is_ascii_digit() && c < WITHOUT_SPACES)
+    };
+    let may_be_apart =
+        |pair: &[(&str, usize)]| (has_spaces(pair[0].0) && has_spaces(pair[1].0)).then_some(pair[1].1);
+    let mut usual: Vec<usize> = read.windows(2).filter_map(may_be_apart).collect();
+    usual.sort_unstable();
+    let usual = usual.get(usual.len() / 2).copied().unwrap_or_default();
+    let least = SPACE_DOTS.max(2 * usual + SPACE_DOTS_BEYOND_USUAL);
+    let mut text: String = read.first().map_or("", |first| first.0).to_owned();
+    for pair in read.windows(2) {
+        if may_be_apart(pair).is_some_and(|gap| gap >= least) {
+            text.push(' ');
+        }
+        text.push_str(pair[1].0);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spaces_stand_where_gaps_are_wider_than_usual() {
+        let line = |text: &'static str, gaps: &[usize]| -> String {
+            let characters = text.split("").filter(|c| !c.is_empty());
+            with_spaces(&characters.zip(gaps.iter().copied()).collect::<Vec<_>>())
+        };
+        assert_eq!(line("tobe", &[0, 2, 9, 2]), "to be");
+        assert_eq!(line("wide", &[0, 6, 6, 6]), "wide", "wide letters");
+        assert_eq!(line("in1999", &[0, 2, 12, 12, 2, 2]), "in1999", "digits");
+        assert_eq!(line("日本", &[0, 20]), "日本");
+        assert_eq!(line("", &[]), "");
+    }
 }
 
 /// A picture's colour between its dots; white around it.
