@@ -286,6 +286,10 @@ recomputeRatio: number,
  */
 diskBudgetMegabytes: number | null,
 /**
+ * Whether an idle machine on mains power reads indexed documents and skills before somebody asks about them.
+ */
+readAhead: boolean,
+/**
  * Whether tokens are guessed ahead while one answer is written alone.
  */
 speculation: boolean,
@@ -537,6 +541,14 @@ window: number,
  */
 system: number,
 /**
+ * Those of skills that questions were asked with.
+ */
+skills: number,
+/**
+ * Those of passages that questions were given: of documents, and of earlier turns that were found again.
+ */
+passages: number,
+/**
  * Those of earlier turns.
  */
 history: number,
@@ -621,7 +633,11 @@ madeMs: number,
 /**
  * Whether its keys and values are exact; else a part of them was moved from elsewhere.
  */
-exact: boolean, };
+exact: boolean,
+/**
+ * Whether it is in the engine's memory as well, or still only there, waiting to be written.
+ */
+inMemory: boolean, };
 
 /**
  * What is kept on disk of texts that were read.
@@ -725,7 +741,7 @@ chunk: string | null, };
 /**
  * How tokens were obtained.
  */
-export type How = "pool" | "stored" | "moved" | "new";
+export type How = "pool" | "stored" | "moved" | "again" | "new";
 
 /**
  * What a part of a prompt is.
