@@ -192,6 +192,27 @@ fn passages_in_another_order_are_moved_and_a_share_is_computed_again() {
 }
 
 #[test]
+fn what_was_made_of_moved_pieces_serves_no_one_who_wants_the_same_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = unacquainted(&[2, 0, 1]);
+    let mut worker = acquainted(folder.path(), Reuse::default());
+    assert!(ask(&mut worker, &[2, 0, 1], KEEPER).moved_tokens > 0);
+    worker.keeper().unwrap().flush();
+    drop(worker);
+    // Another run, so that nothing is in the pool.
+    let mut worker = load(folder.path(), Reuse::Prefix);
+    let exact = ask(&mut worker, &[2, 0, 1], KEEPER);
+    let (_, segments) = prompt(&worker, &[2, 0, 1], KEEPER);
+    assert!(
+        exact.reused_tokens <= segments[0].tokens + segments[1].tokens,
+        "{} of {} tokens",
+        exact.reused_tokens,
+        exact.prompt_tokens
+    );
+    assert_eq!(exact.text, plain.text);
+}
+
+#[test]
 fn with_a_ratio_of_one_everything_is_as_if_nothing_were_known() {
     let plain = unacquainted(&[1, 0, 2]);
     for strategy in STRATEGIES {

@@ -46,7 +46,7 @@ pub struct Arguments {
 pub enum Command {
     /// Chat with a model; Ctrl-C stops an answer, /help lists what else there is
     Chat(ChatArguments),
-    /// Ask one question about documents: PDF, HTML, Markdown or text
+    /// Ask one question about documents: PDF, Office files, web pages, mails, text and more
     Ask(AskArguments),
     /// Say how a question about documents would be read: what is known of it, what moved, what computed
     Explain(ExplainArguments),

@@ -79,7 +79,7 @@ pub struct Prepared {
 /// What is asked.
 enum About {
     Files(Vec<Document>),
-    Indexed(Index, Vec<DocumentId>),
+    Indexed(Box<Index>, Vec<DocumentId>),
 }
 
 /// Loads the model for the command of this name, reads the documents, chooses passages and lays out the prompt.
@@ -202,7 +202,7 @@ fn indexed(within: Option<&Path>) -> Outcome<About> {
                 .into(),
         }));
     }
-    Ok(About::Indexed(index, documents))
+    Ok(About::Indexed(Box::new(index), documents))
 }
 
 /// The passages of indexed documents for a question, and what is said of them.
@@ -220,6 +220,7 @@ fn of_index(
             counted(documents.len(), "indexed document")
         )));
     }
+    tell_changes(index, &found.given)?;
     let tokens = counted(found.tokens, "token");
     let told = match found.how {
         How::Whole { documents: 1 } => format!("[using the whole document, {tokens}]"),
@@ -238,6 +239,33 @@ fn of_index(
         }
     };
     Ok((found.given, told))
+}
+
+/// Says which of the files have changed since they were read.
+pub fn tell_changes(index: &Index, given: &[Given]) -> Outcome {
+    let mut paths: Vec<&str> = given
+        .iter()
+        .filter_map(|one| match &one.source {
+            Origin::Passage { path, .. } => Some(path.as_str()),
+            _ => None,
+        })
+        .collect();
+    paths.dedup();
+    let documents = index.documents(None)?;
+    for path in paths {
+        let Some(document) = documents.iter().find(|document| document.path == Path::new(path)) else {
+            continue;
+        };
+        let how = match document.path.metadata() {
+            Err(_) => "is no longer there",
+            Ok(file) if file.len() != document.bytes => "has changed",
+            Ok(_) => continue,
+        };
+        note(&format!(
+            "note: {path} {how} since it was read; bring the index up to date with: reprise index update"
+        ));
+    }
+    Ok(())
 }
 
 /// Where the passages are that an answer names.

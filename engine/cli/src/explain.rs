@@ -39,10 +39,13 @@ pub fn run(arguments: &ExplainArguments) -> Outcome {
 }
 
 /// How a stretch is obtained.
-fn how(origin: &Origin) -> (&'static str, String) {
-    match origin {
+fn how(span: &Span, exact_tokens: usize) -> (&'static str, String) {
+    match &span.origin {
         Origin::Pool => ("in the pool", String::new()),
-        Origin::Stored { chunk } => ("stored, exact", format!("chunk {chunk}")),
+        Origin::Stored { chunk } if span.tokens.end <= exact_tokens => {
+            ("stored, exact", format!("chunk {chunk}"))
+        }
+        Origin::Stored { chunk } => ("stored, moved", format!("chunk {chunk}")),
         Origin::Moved { chunk, of } => ("moved", format!("chunk {chunk}, tokens {}-{}", of.start, of.end)),
         Origin::New => ("computed", String::new()),
     }
@@ -89,7 +92,7 @@ fn words(explanation: &Explanation, segments: &[Segment], next: &str) -> String 
         "TOKENS", "COUNT", "HOW", "IN"
     );
     for span in &explanation.spans {
-        let (how, from) = how(&span.origin);
+        let (how, from) = how(span, explanation.exact_tokens);
         let line = format!(
             "{:>6}-{:<6}  {:>6}  {how:13}  {:40}  {from}",
             span.tokens.start,
@@ -149,7 +152,7 @@ fn row(
         .spans
         .iter()
         .map(|span| {
-            let (how, from) = how(&span.origin);
+            let (how, from) = how(span, explanation.exact_tokens);
             json!({
                 "from": span.tokens.start,
                 "to": span.tokens.end,

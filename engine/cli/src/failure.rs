@@ -47,7 +47,7 @@ impl Failure {
     /// Prints the message, where there is one, and gives the exit code.
     pub fn report(self) -> ExitCode {
         // A closed standard error leaves nobody to tell.
-        let tell = |text: &str| drop(writeln!(io::stderr(), "error: {text}"));
+        let tell = |text: &str| drop(writeln!(io::stderr(), "error: {}", crate::output::harmless(text)));
         match self {
             Failure::Message(text) => {
                 tell(&text);

@@ -331,6 +331,9 @@ fn shown(status: &Status, failed: &[IndexedDocument]) -> String {
 }
 
 fn search(index: &Index, question: &str, limit: usize, within: Option<&str>, is_json: bool) -> Outcome {
+    if question.trim().is_empty() {
+        return Err(Failure::Usage("the question is empty".into()));
+    }
     let found = match within {
         None => index.search(question, limit)?,
         Some(part) => {

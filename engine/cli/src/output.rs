@@ -1,5 +1,6 @@
 //! What a person sees while a request runs: the answer on standard output, everything about it on standard error.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -37,10 +38,19 @@ pub fn counted(number: usize, noun: &str) -> String {
     )
 }
 
+/// A text without what a terminal would obey: documents, file names and answers come from anywhere.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    match text.contains(is_harmful) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(text.replace("\r\n", "\n").replace(is_harmful, "\u{fffd}")),
+    }
+}
+
 /// Writes text to standard output.
 pub fn print(text: &str) -> Outcome {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
+    out.write_all(harmless(text).as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| Failure::output(&error))
 }
@@ -48,6 +58,7 @@ pub fn print(text: &str) -> Outcome {
 /// A note for the person, apart from the answer; grey on a terminal.
 pub fn note(text: &str) {
     let mut error = io::stderr();
+    let text = harmless(text);
     // A closed standard error leaves nobody to tell.
     let _ = match error.is_terminal() {
         true => writeln!(error, "\x1b[2m{text}\x1b[0m"),
@@ -136,7 +147,10 @@ impl Display {
             Event::Text(text) => {
                 self.progress.line.clear();
                 let mut out = io::stdout().lock();
-                if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+                if let Err(error) = out
+                    .write_all(harmless(text).as_bytes())
+                    .and_then(|()| out.flush())
+                {
                     self.failed.get_or_insert(error);
                     cancel.cancel();
                 }

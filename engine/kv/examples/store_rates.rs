@@ -130,7 +130,7 @@ fn find(store: &ChunkStore, prompt: &Prompt) -> usize {
     for passage in &prompt.passages {
         let is_left = passage.start >= from;
         let tokens = &prompt.tokens[passage.clone()];
-        if is_left && store.best_with_content(SPACE, tokens).is_some() {
+        if is_left && store.exact_with_content(SPACE, tokens).is_some() {
             found += runs(from..passage.start) + tokens.len();
             from = passage.end;
         }

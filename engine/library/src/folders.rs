@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use directories::ProjectDirs;
 use reprise_engine::StoreChoice;
 
-use crate::system_words;
+use crate::{files, system_words};
 
 /// No folder can be named, because the system tells of no home directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +84,7 @@ pub fn lock(data: &Path) -> Result<File, LockError> {
         folder: data.to_owned(),
         source,
     };
-    std::fs::create_dir_all(data).map_err(cannot)?;
+    files::private_folder(data).map_err(cannot)?;
     let file = File::options()
         .create(true)
         .truncate(false)

@@ -616,6 +616,7 @@ mod tests {
             explanation: Some(Explanation {
                 spans: Vec::new(),
                 prefix_tokens: 0,
+                exact_tokens: 0,
                 moved_tokens: 0,
                 recomputed_tokens: 0,
                 again: Vec::new(),

@@ -65,6 +65,8 @@ pub struct Explanation {
     /// How many tokens at its beginning are known as they stand: what follows differs from everything that was read, or is
     /// the last token, which is always computed.
     pub prefix_tokens: usize,
+    /// How many of those that are stored are exact: what was made of moved text comes behind them.
+    pub exact_tokens: usize,
     /// Tokens that are moved.
     pub moved_tokens: usize,
     /// Those of them that are computed again.
@@ -113,6 +115,7 @@ impl Explanation {
         Explanation {
             spans,
             prefix_tokens,
+            exact_tokens: found.exact_tokens.min(prefix_tokens),
             moved_tokens: reading.map_or(0, Reading::reused),
             recomputed_tokens: reading.map_or(0, Reading::recomputed),
             again: Vec::new(),

@@ -23,7 +23,7 @@ pub struct Documents {
 
 enum Source {
     Files(Vec<Passage>),
-    Indexed(Index, Vec<DocumentId>),
+    Indexed(Box<Index>, Vec<DocumentId>),
 }
 
 impl Documents {
@@ -43,7 +43,7 @@ impl Documents {
             }
             return Ok(Documents {
                 count: documents.len(),
-                source: Source::Indexed(index, documents),
+                source: Source::Indexed(Box::new(index), documents),
                 budget,
             });
         }

@@ -56,6 +56,15 @@ pub struct Put {
     pub evicted: usize,
 }
 
+/// Makes a folder with those above it, closed to other people of the same machine: from chunks their text can be told.
+fn private_folder(path: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 impl ChunkStore {
     /// Opens the store in a folder, which is made when there is none, and puts in order what an interrupted process
     /// left. A damaged index, or one of another version, is replaced by an empty one: the result says so.
@@ -65,7 +74,7 @@ impl ChunkStore {
     /// the system or SQLite refuse.
     pub fn open(folder: &Path, options: StoreOptions) -> Result<(ChunkStore, Recovery), StoreError> {
         let files = folder.join("chunks");
-        fs::create_dir_all(&files).map_err(StoreError::file("create", &files))?;
+        private_folder(&files).map_err(StoreError::file("create", &files))?;
         let lock = lock(folder)?;
         let (mut index, state, mut entries) = schema::open(
             &folder.join("index.sqlite"),

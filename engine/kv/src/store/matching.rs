@@ -63,13 +63,13 @@ impl ChunkStore {
         with_content(&self.0.catalogue(), namespace, tokens)
     }
 
-    /// The chunk that holds exactly `tokens`, under whatever context, with the largest recompute ratio: one that is
-    /// exact, where there is one. Of equal ones the newest.
-    pub fn best_with_content(&self, namespace: Namespace, tokens: &[u32]) -> Option<ChunkId> {
+    /// The chunk that holds exactly `tokens`, under whatever context, and is exact there (its recompute ratio is 1): moving
+    /// what was moved before would add one error to another. Of several the newest.
+    pub fn exact_with_content(&self, namespace: Namespace, tokens: &[u32]) -> Option<ChunkId> {
         let catalogue = self.0.catalogue();
-        let ratio = |id: &ChunkId| catalogue.get(*id).map_or(0.0, |entry| entry.ratio);
-        let found = with_content(&catalogue, namespace, tokens).into_iter();
-        found.max_by(|a, b| ratio(a).total_cmp(&ratio(b)))
+        let is_exact = |id: &ChunkId| catalogue.get(*id).is_some_and(|entry| entry.ratio >= 1.0);
+        let mut found = with_content(&catalogue, namespace, tokens).into_iter();
+        found.rfind(is_exact)
     }
 
     /// Runs of at least [`MIN_RUN_TOKENS`](super::MIN_RUN_TOKENS) tokens that `prompt` shares with stored chunks, in

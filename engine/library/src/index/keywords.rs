@@ -143,7 +143,8 @@ impl Keywords {
         }
         self.reader.reload()?;
         let searcher = self.reader.searcher();
-        let found = searcher.search(&query, &TopDocs::with_limit(limit).order_by_score())?;
+        let most = usize::try_from(searcher.num_docs()).unwrap_or(usize::MAX).max(1);
+        let found = searcher.search(&query, &TopDocs::with_limit(limit.min(most)).order_by_score())?;
         let mut passages = Vec::with_capacity(found.len());
         for (score, address) in found {
             let ids = searcher

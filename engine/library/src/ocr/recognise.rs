@@ -158,6 +158,22 @@ fn with_spaces(read: &[(&str, usize)]) -> String {
     text
 }
 
+/// A picture's colour between its dots; white around it.
+fn sampled(picture: &RgbImage, [x, y]: [f32; 2], channel: usize) -> f32 {
+    let (x, y) = (x - 0.5, y - 0.5);
+    let (left, top) = (x.floor(), y.floor());
+    let (right_part, bottom_part) = (x - left, y - top);
+    let dot = |x: f32, y: f32| {
+        let (width, height) = picture.dimensions();
+        if x < 0.0 || y < 0.0 || x >= width as f32 || y >= height as f32 {
+            return 255.0;
+        }
+        f32::from(picture.get_pixel(x as u32, y as u32).0[channel])
+    };
+    let row = |y: f32| dot(left, y) * (1.0 - right_part) + dot(left + 1.0, y) * right_part;
+    row(top) * (1.0 - bottom_part) + row(top + 1.0) * bottom_part
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,20 +190,4 @@ mod tests {
         assert_eq!(line("日本", &[0, 20]), "日本");
         assert_eq!(line("", &[]), "");
     }
-}
-
-/// A picture's colour between its dots; white around it.
-fn sampled(picture: &RgbImage, [x, y]: [f32; 2], channel: usize) -> f32 {
-    let (x, y) = (x - 0.5, y - 0.5);
-    let (left, top) = (x.floor(), y.floor());
-    let (right_part, bottom_part) = (x - left, y - top);
-    let dot = |x: f32, y: f32| {
-        let (width, height) = picture.dimensions();
-        if x < 0.0 || y < 0.0 || x >= width as f32 || y >= height as f32 {
-            return 255.0;
-        }
-        f32::from(picture.get_pixel(x as u32, y as u32).0[channel])
-    };
-    let row = |y: f32| dot(left, y) * (1.0 - right_part) + dot(left + 1.0, y) * right_part;
-    row(top) * (1.0 - bottom_part) + row(top + 1.0) * bottom_part
 }

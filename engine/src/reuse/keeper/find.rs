@@ -96,6 +96,10 @@ impl Shared {
         let mut found = Found::default();
         let mut at = 0;
         for chunk in &stored.chunks {
+            // What was made from moved pieces is another's answer: who takes only what begins alike gets none of it.
+            if !wanted.anywhere && chunk.ratio < 1.0 {
+                break;
+            }
             found.prefix.push(Use {
                 chunk: chunk.chunk,
                 of: 0..chunk.tokens,
@@ -119,7 +123,7 @@ impl Shared {
                 continue;
             }
             let tokens = &prompt[cut.tokens.clone()];
-            if let Some(chunk) = self.store.best_with_content(self.namespace, tokens) {
+            if let Some(chunk) = self.store.exact_with_content(self.namespace, tokens) {
                 self.add_runs(prompt, from..cut.tokens.start, &mut found.pieces);
                 found.pieces.push(Use {
                     chunk,
