@@ -25,7 +25,7 @@ use crate::session::Session;
 pub const PASSAGES_TOKENS: usize = 3000;
 /// Facts are asked for, in the words of the document: no inventions, and just enough of a penalty that small models
 /// leave a loop.
-const DEFAULTS: SamplingDefaults = SamplingDefaults {
+pub const DEFAULTS: SamplingDefaults = SamplingDefaults {
     temperature: 0.0,
     repetition_penalty: 1.03,
 };

@@ -49,11 +49,15 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
             counted(info.context_tokens, "token")
         ));
     }
-    let options = arguments.answer.generate_options(&DEFAULTS);
     let documents = match arguments.doc.is_empty() && !arguments.indexed {
         true => None,
         false => Some(Documents::open(&arguments.doc, &session)?),
     };
+    let options = arguments.answer.generate_options(match documents {
+        None => &DEFAULTS,
+        // What documents say is asked for in their own words.
+        Some(_) => &crate::ask::DEFAULTS,
+    });
     // Who asks about documents wants answers out of them, unless told otherwise.
     let system = documents.is_some().then(|| SYSTEM.to_owned());
     let conversation = Conversation::new(arguments.system.clone().or(system));
