@@ -324,15 +324,16 @@ impl Writer {
 /// Which exchanges of a chat the model sees when they do not all fit: the newest ones, whole.
 ///
 /// `exchanges` holds the tokens of each, oldest first, the last one with the question to be answered; `room` is what
-/// they may take. When they outgrow it, as many of the oldest leave as bring the rest down to three quarters. So the
-/// beginning of the prompt stays the same for many turns, and what was read before is reused.
+/// they may take. When they outgrow it, as many of the oldest leave as bring those before the last down to three quarters, and
+/// all of them within it. So the beginning of the prompt stays the same for many turns, and what was read before is reused; how
+/// many leave does not depend on the newest exchange, which still grows by its answer.
 pub fn visible(exchanges: &[usize], room: usize) -> Range<usize> {
     let mut begin = 0;
     let mut total = 0;
     for (index, tokens) in exchanges.iter().enumerate() {
         total += tokens;
         if total > room {
-            while begin < index && total > room / 4 * 3 {
+            while begin < index && (total - tokens > room / 4 * 3 || total > room) {
                 total -= exchanges[begin];
                 begin += 1;
             }
@@ -491,6 +492,9 @@ mod tests {
         assert_eq!(visible(&[10, 10, 10], 30), 0..3);
         assert_eq!(visible(&[], 30), 0..0);
         assert_eq!(visible(&[100], 30), 0..1, "the question itself never leaves");
+        // A question that has got its answer since.
+        assert_eq!(visible(&[40, 30, 20, 20], 100), 1..4);
+        assert_eq!(visible(&[40, 30, 20, 35], 100), 1..4);
         let mut exchanges = Vec::new();
         let mut begins = Vec::new();
         for _ in 0..40 {
