@@ -140,8 +140,8 @@ test('the panel shows a request under way, and what it leaves in the pool', asyn
   const lanes = () => machine.run('return document.querySelector("[data-section=lanes]").innerText');
   // Besides what the engine reads ahead while nobody asks.
   const owners = async () => {
-    const all = await machine.run('return [...document.querySelectorAll("[data-section=pool] li")].map((one) => one.innerText)');
-    return all.filter((text) => !text.startsWith('reading ahead')).length;
+    const all = await machine.run('return [...document.querySelectorAll("[data-section=pool] li")].map((one) => one.textContent)');
+    return all.filter((text) => !text.includes('reading ahead')).length;
   };
   await newChat(machine);
   assert.match(await lanes(), /Nothing is being read or answered/);
