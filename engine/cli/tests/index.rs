@@ -199,7 +199,6 @@ fn a_chat_about_documents_is_given_each_passage_once() {
         "In which month is the apple tree pruned?\nIs that in winter?\n",
     );
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert!(said.out.contains("February"), "{}", said.out);
     assert_eq!(
         said.err.matches("[given 1 document whole, ").count(),
         1,
