@@ -410,7 +410,13 @@ describe('what was reused', () => {
       expect(api.saveSettings).toHaveBeenLastCalledWith(expect.objectContaining({ reuse: 'prefix' })),
     );
     expect(dialog.queryByRole('textbox', { name: 'Share computed again' })).toBeNull();
-    await user.click(dialog.getByRole('radio', { name: 'Off' }));
+    const off = (name: string) =>
+      within(dialog.getByRole('radiogroup', { name })).getByRole('radio', { name: 'Off' });
+    await user.click(off('Read ahead'));
+    await waitFor(() =>
+      expect(api.saveSettings).toHaveBeenLastCalledWith(expect.objectContaining({ readAhead: false })),
+    );
+    await user.click(off('Keep on disk'));
     await waitFor(() =>
       expect(api.saveSettings).toHaveBeenLastCalledWith(expect.objectContaining({ diskBudgetMegabytes: 0 })),
     );
