@@ -8,7 +8,7 @@ use reprise_library::asking::{How, documents_within, findings};
 use reprise_library::assistant::{LaidOut, Message, Part};
 use reprise_library::chats::{Given, Origin};
 use reprise_library::citations::cited;
-use reprise_library::index::{DocumentId, Index, Meaning};
+use reprise_library::index::{DocumentId, Index};
 use reprise_library::models::Shelf;
 use reprise_library::{
     Document, Ocr, PASSAGE_TOKENS, Passage, ReadOptions, SYSTEM, Selection, TokenCounter, given,
@@ -226,7 +226,7 @@ fn of_index(
         How::Whole { documents: 1 } => format!("[using the whole document, {tokens}]"),
         How::Whole { documents } => format!("[using all {documents} documents whole, {tokens}]"),
         How::Passages { meaning } => {
-            if let Meaning::Missing { what_to_do: why } | Meaning::Broken { why } = meaning {
+            if let Some(why) = meaning.why_not() {
                 note(&format!("note: {why}"));
             }
             let labels: Vec<&str> = found.given.iter().map(|given| given.label.as_str()).collect();
@@ -242,7 +242,7 @@ fn of_index(
 }
 
 /// Says which of the files have changed since they were read.
-pub fn tell_changes(index: &Index, given: &[Given]) -> Outcome {
+fn tell_changes(index: &Index, given: &[Given]) -> Outcome {
     let mut paths: Vec<&str> = given
         .iter()
         .filter_map(|one| match &one.source {
@@ -251,9 +251,8 @@ pub fn tell_changes(index: &Index, given: &[Given]) -> Outcome {
         })
         .collect();
     paths.dedup();
-    let documents = index.documents(None)?;
     for path in paths {
-        let Some(document) = documents.iter().find(|document| document.path == Path::new(path)) else {
+        let Some(document) = index.document(DocumentId::of(Path::new(path)))? else {
             continue;
         };
         let how = match document.path.metadata() {

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use reprise_library::Ocr;
 use reprise_library::cache::Cache;
 use reprise_library::folders;
-use reprise_library::index::{Index, IndexedDocument, Meaning, Progress, Run, State, Status, Updated};
+use reprise_library::index::{Index, IndexedDocument, Progress, Run, State, Status, Updated};
 use reprise_library::models::Shelf;
 use serde_json::json;
 
@@ -146,7 +146,7 @@ fn update(index: &Index, threads: Option<usize>) -> Outcome {
     }
     erase_kept(&updated.gone)?;
     note(&summary(&updated, read_time, begin.elapsed()));
-    if let Meaning::Missing { what_to_do: why } | Meaning::Broken { why } = index.meaning() {
+    if let Some(why) = index.meaning().why_not() {
         note(&format!("note: {why}"));
     }
     match updated.stopped {
@@ -303,13 +303,13 @@ fn shown(status: &Status, failed: &[IndexedDocument]) -> String {
         counted(status.passages, "passage"),
         status.bytes as f64 / 1e6,
     );
-    text += &match &status.meaning {
-        Meaning::Ready if status.without_vector == 0 => "found by words and by meaning\n".into(),
-        Meaning::Ready => format!(
+    text += &match status.meaning.why_not() {
+        None if status.without_vector == 0 => "found by words and by meaning\n".into(),
+        None => format!(
             "found by words and by meaning, {} by words only so far (go on with: reprise index update)\n",
             counted(status.without_vector, "passage")
         ),
-        Meaning::Missing { what_to_do: why } | Meaning::Broken { why } => format!("{why}\n"),
+        Some(why) => format!("{why}\n"),
     };
     if !failed.is_empty() {
         text += "\nWithout text:\n";
@@ -366,7 +366,7 @@ fn search(index: &Index, question: &str, limit: usize, within: Option<&str>, is_
             .collect();
         return print(&format!("{}\n", serde_json::to_string_pretty(&rows)?));
     }
-    if let Meaning::Missing { what_to_do: why } | Meaning::Broken { why } = &found.meaning {
+    if let Some(why) = found.meaning.why_not() {
         note(&format!("note: {why}"));
     }
     let mut text = String::new();

@@ -1,6 +1,5 @@
 //! Files that are written whole or not at all.
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -17,18 +16,6 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     partial.as_file().sync_all()?;
     partial.persist(path)?;
     Ok(())
-}
-
-/// Makes a folder with those above it, closed to other people of the same machine.
-///
-/// # Errors
-/// What the system says.
-pub fn private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 /// A chat's title as a file's name, without its ending and what some system does not allow.

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use directories::ProjectDirs;
 use reprise_engine::StoreChoice;
+use reprise_engine::store::private_folder;
 
-use crate::{files, system_words};
+use crate::system_words;
 
 /// No folder can be named, because the system tells of no home directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -84,7 +85,7 @@ pub fn lock(data: &Path) -> Result<File, LockError> {
         folder: data.to_owned(),
         source,
     };
-    files::private_folder(data).map_err(cannot)?;
+    private_folder(data).map_err(cannot)?;
     let file = File::options()
         .create(true)
         .truncate(false)

@@ -317,11 +317,8 @@ impl Reading {
 
     /// Tokens of a range that no piece holds.
     fn new_tokens(&self, range: Range<usize>) -> impl Iterator<Item = usize> + use<'_> {
-        let mut pieces = self.pieces.iter().peekable();
-        range.filter(move |&token| {
-            while pieces.next_if(|piece| piece.end <= token).is_some() {}
-            pieces.peek().is_none_or(|piece| token < piece.start)
-        })
+        let mut is_held = held_by(&self.pieces);
+        range.filter(move |&token| !is_held(token))
     }
 
     /// Computes `again` and all new tokens.
@@ -408,11 +405,8 @@ impl Reading {
 
     /// Notes which of the tokens that were computed came from elsewhere.
     fn note_again(&mut self, computed: impl Iterator<Item = usize>) {
-        let mut pieces = self.pieces.iter().peekable();
-        self.again.extend(computed.filter(|&token| {
-            while pieces.next_if(|piece| piece.end <= token).is_some() {}
-            pieces.peek().is_some_and(|piece| piece.contains(&token))
-        }));
+        let mut is_held = held_by(&self.pieces);
+        self.again.extend(computed.filter(|&token| is_held(token)));
     }
 
     /// Asks the question what it attends to, and chooses what is computed.
@@ -496,6 +490,15 @@ impl Reading {
         self.computed += chosen.len();
         self.note_again(chosen.iter().map(|row| range.start + row));
         Ok(is_last)
+    }
+}
+
+/// Tells of one token after the other, ascending, whether one of these pieces, in order, holds it.
+fn held_by(pieces: &[Range<usize>]) -> impl FnMut(usize) -> bool + use<'_> {
+    let mut pieces = pieces.iter().peekable();
+    move |token| {
+        while pieces.next_if(|piece| piece.end <= token).is_some() {}
+        pieces.peek().is_some_and(|piece| piece.contains(&token))
     }
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use reprise_library::folders;
-use reprise_library::index::{By, DocumentId, Hit, Index, Meaning, Run};
+use reprise_library::index::{By, DocumentId, Hit, Index, Run};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -142,13 +142,11 @@ fn measure(task: &Task, arguments: &RetrievalArguments) -> Outcome<Row> {
         progress: &mut |_| {},
         threads: std::thread::available_parallelism().map_or(1, usize::from),
     })?;
-    let has_meaning = match index.meaning() {
-        Meaning::Ready => true,
-        Meaning::Missing { what_to_do: why } | Meaning::Broken { why } => {
-            note(&format!("note: {why}"));
-            false
-        }
-    };
+    let meaning = index.meaning();
+    if let Some(why) = meaning.why_not() {
+        note(&format!("note: {why}"));
+    }
+    let has_meaning = meaning.why_not().is_none();
     let number_of: HashMap<DocumentId, usize> =
         ids.iter().enumerate().map(|(number, id)| (*id, number)).collect();
     let mut right = [0usize; 3];

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use reprise_library::asking::{How, documents_within, findings};
 use reprise_library::chats::Given;
-use reprise_library::index::{DocumentId, Index, Meaning};
+use reprise_library::index::{DocumentId, Index};
 use reprise_library::{PASSAGE_TOKENS, Passage, given, select, split};
 
 use crate::ask::{self, PASSAGES_TOKENS};
@@ -38,7 +38,7 @@ impl Documents {
                     "no document is indexed; add some with: reprise index add PATH, or name one with --doc FILE",
                 ));
             }
-            if let Meaning::Missing { what_to_do: why } | Meaning::Broken { why } = index.meaning() {
+            if let Some(why) = index.meaning().why_not() {
                 note(&format!("note: {why}"));
             }
             return Ok(Documents {

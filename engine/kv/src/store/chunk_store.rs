@@ -56,8 +56,12 @@ pub struct Put {
     pub evicted: usize,
 }
 
-/// Makes a folder with those above it, closed to other people of the same machine: from chunks their text can be told.
-fn private_folder(path: &Path) -> std::io::Result<()> {
+/// Makes a folder with those above it, closed to other people of the same machine: from chunks, and whatever else is kept of
+/// what a person reads, the text can be told.
+///
+/// # Errors
+/// What the system says.
+pub fn private_folder(path: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

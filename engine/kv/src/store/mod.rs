@@ -126,7 +126,7 @@ mod suffix;
 mod tests;
 
 pub use batch::{Announced, Batch, Committed};
-pub use chunk_store::{ChunkFacts, ChunkStore, Put};
+pub use chunk_store::{ChunkFacts, ChunkStore, Put, private_folder};
 pub use erasing::Erased;
 pub use error::StoreError;
 pub use inventory::{ChunkSummary, ListOrder, OwnerSummary, Stats, Verified};

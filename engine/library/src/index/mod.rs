@@ -39,6 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use reprise_engine::encoder::Encoder;
+use reprise_engine::store::private_folder;
 use rusqlite::params;
 use tantivy::TantivyError;
 
@@ -51,7 +52,6 @@ pub use types::{
 };
 pub use update::{Progress, Run, Updated};
 
-use crate::files;
 use crate::ocr::Ocr;
 use database::Database;
 use keywords::Keywords;
@@ -86,7 +86,7 @@ impl Index {
     /// When the folder cannot be used. A model that is missing or broken is no error: passages are found by their words
     /// then, and [`Index::meaning`] says why.
     pub fn open(folder: &Path, encoder: Option<&Path>) -> Result<(Index, Vec<String>), IndexError> {
-        files::private_folder(folder).map_err(|error| IndexError::files("make the folder", folder, error))?;
+        private_folder(folder).map_err(|error| IndexError::files("make the folder", folder, error))?;
         let database = Database::open(folder)?;
         let (encoder, meaning) = load(encoder);
         let at = folder.join("keywords");

@@ -190,6 +190,16 @@ pub enum Meaning {
     },
 }
 
+impl Meaning {
+    /// Why passages are found by words only, and what to do; none where meaning is looked at.
+    pub fn why_not(&self) -> Option<&str> {
+        match self {
+            Meaning::Ready => None,
+            Meaning::Missing { what_to_do: why } | Meaning::Broken { why } => Some(why),
+        }
+    }
+}
+
 /// How far the index is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Status {
