@@ -190,7 +190,14 @@ impl Shared {
     pub(super) fn next_shard(&self, loading: &mut Loading, shard: usize) -> Result<Arc<Vec<u8>>, StoreError> {
         match &mut loading.from {
             From::Memory(bytes) => Ok(Arc::clone(&bytes.shards[shard])),
-            From::Flash(reading) => self.read_shard(reading),
+            From::Flash(reading) => {
+                let bytes = self.read_shard(reading)?;
+                // Before it is handed over: who has the chunk sees that it was a hit.
+                if shard + 1 == self.shards.len() {
+                    self.flash_hits.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(bytes)
+            }
         }
     }
 
@@ -217,7 +224,6 @@ impl Shared {
             From::Memory(_) => {}
             From::Flash(reading) => {
                 let bytes = self.whole(reading);
-                self.flash_hits.fetch_add(1, Ordering::Relaxed);
                 lock(&self.memory).put(id, &bytes, loading.is_prefix, &weight);
                 self.forget_if_gone(id);
             }
