@@ -2,7 +2,7 @@
 
 use tauri_build::{AppManifest, Attributes};
 
-/// The commands of `commands.rs`. Each gets a permission of its own, and `capabilities/main.json` grants it.
+/// The commands of `commands.rs` and below it. Each gets a permission of its own, and `capabilities/main.json` grants it.
 const COMMANDS: &[&str] = &[
     "start",
     "open_chat",
@@ -36,6 +36,30 @@ const COMMANDS: &[&str] = &[
     "list_chunks",
     "list_kept",
     "inspect",
+    "sources",
+    "erase_everything",
+    "list_documents",
+    "suggest_documents",
+    "add_documents",
+    "attach_file",
+    "add_sample",
+    "remove_source",
+    "unlock_document",
+    "stop_indexing",
+    "update_documents",
+    "read_document",
+    "open_document",
+    "list_skills",
+    "enable_skill",
+    "trust_skill",
+    "read_skill_file",
+    "answer_question",
+    "models_shown",
+    "add_found",
+    "remove_model",
+    "fetch_model",
+    "stop_fetching",
+    "tune_model",
 ];
 
 fn main() {

@@ -46,6 +46,6 @@ pub use api::*;
 pub use engine::Engine;
 pub use load::Work;
 pub use reprise_kv::store::{self, Owner};
-pub use reprise_kv::{KvFormat, KvProfile};
+pub use reprise_kv::{KvFormat, KvProfile, LayerLayout, LayerShape};
 pub use reuse::explain;
 pub use sampling::Sampler;

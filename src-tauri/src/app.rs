@@ -6,12 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use reprise_engine::tune::store as profile;
 use reprise_library::cache::Cache;
 use reprise_library::chats::ChatStore;
 use reprise_library::folders;
 use reprise_library::models::{ModelsError, Shelf};
+use reprise_model::gguf::Gguf;
 
+use crate::documents::{Documents, Folders};
 use crate::events::Events;
+use crate::fetches::Fetches;
 use crate::host::{Host, LoadRequest};
 use crate::platform;
 use crate::settings;
@@ -30,6 +34,10 @@ pub struct App {
     pub events: Events,
     /// The models.
     pub shelf: Shelf,
+    /// The documents.
+    pub documents: Documents,
+    /// Models that are being fetched.
+    pub fetches: Fetches,
     /// Where the chats are kept.
     pub data_folder: PathBuf,
     notices: Mutex<Vec<String>>,
@@ -63,11 +71,14 @@ impl App {
         }
         let events = Events::start()?;
         let host = Host::start(Arc::clone(&store), events.clone(), settings)?;
+        let documents = Documents::start(Folders::of_person()?, shelf.clone(), host.clone(), events.clone())?;
         let app = App {
             store,
             host,
+            fetches: Fetches::new(events.clone()),
             events,
             shelf,
+            documents,
             data_folder,
             notices: Mutex::new(notices),
             fonts_are_checked: AtomicBool::new(false),
@@ -126,17 +137,13 @@ impl App {
         });
     }
 
-    /// Adds a model's file under a name of its own, which is its stem, with a number where the name is taken.
+    /// Adds a model's file under this name, with a number where it is taken.
     ///
     /// # Errors
     /// When the file is not a model that can be read, or the list cannot be written.
-    pub fn add_model(&self, path: &Path) -> Result<String, Failure> {
+    pub fn add_model(&self, path: &Path, name: &str) -> Result<String, Failure> {
         const MOST_OF_ONE_NAME: usize = 100;
-        let stem = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .to_lowercase();
+        let stem = name.to_lowercase().replace(['/', '\\', ':'], "-");
         let stem = match stem.split_whitespace().collect::<Vec<_>>().join("-") {
             stem if stem.is_empty() => "model".to_string(),
             stem => stem,
@@ -154,6 +161,56 @@ impl App {
         Err(Failure::new(format!(
             "there are too many models named {stem}; rename the file and add it again"
         )))
+    }
+
+    /// Forgets what was measured for the model in use and loads it again: it is measured anew while nobody asks for
+    /// anything.
+    ///
+    /// # Errors
+    /// When its file cannot be read, or what is stored cannot be removed.
+    pub fn tune_model(&self) -> Result<(), Failure> {
+        if !folders::tunes_when_idle() {
+            return Err(Failure::new(
+                "measuring while idle is switched off (REPRISE_TUNE=off); start Reprise without that, or use: reprise \
+                 models tune",
+            ));
+        }
+        let settings = self.host.settings();
+        let file = self
+            .shelf
+            .resolve(settings.model.as_deref())
+            .map_err(in_words_of_the_window)?;
+        profile::forget(&folders::profiles()?, &Gguf::open(&file)?.fingerprint())?;
+        self.load_model();
+        Ok(())
+    }
+
+    /// Erases all chats and folders, all documents with what was read of them, and everything that is kept of texts. Settings,
+    /// models and skills stay.
+    ///
+    /// # Errors
+    /// When something cannot be erased; what was erased before stays erased.
+    pub fn erase_everything(&self) -> Result<(), Failure> {
+        let list = self.store.list()?;
+        for chat in &list.chats {
+            self.host.stop_chat(chat.id)?;
+            self.store.delete_chat(chat.id)?;
+        }
+        for folder in &list.folders {
+            self.store.remove_folder(folder.id)?;
+        }
+        self.store.set_draft(None, "")?;
+        self.store.erase_deleted(None)?;
+        self.documents.remove_all()?;
+        self.with_cache(|cache, _| Ok(cache.erase_all()?))?;
+        Ok(())
+    }
+
+    /// Ends what runs beside the page.
+    pub fn quit(&self) {
+        self.fetches.quit();
+        self.documents.quit();
+        self.host.quit();
     }
 
     /// The model's name, for the turns it writes.

@@ -1,12 +1,17 @@
 //! What the page may ask for. Thin: each command checks what only it can know and leaves the work to the store and the
 //! host. All run off the window's own thread.
 
+pub mod documents;
+pub mod models;
+pub mod skills;
+
 use reprise_engine::snapshot::Snapshot;
 use reprise_engine::store::{ChunkId, Owner};
 use reprise_library::cache::KeptChunk;
 use reprise_library::chats::{
-    Chat, ChatId, ChatSummary, ExportFormat, Folder, FolderId, Role, SearchHit, Turn, TurnId,
+    Chat, ChatId, ChatSummary, ExportFormat, Folder, FolderId, Given, Origin, Role, SearchHit, Turn, TurnId,
 };
+use reprise_library::citations::linked;
 use reprise_library::converse::{self, Coming};
 use reprise_library::inspection::Inspection;
 use reprise_library::models::catalogue;
@@ -17,7 +22,7 @@ use tauri_plugin_dialog::{DialogExt, FileDialogBuilder};
 use tauri_plugin_opener::OpenerExt;
 
 use crate::app::App;
-use crate::types::{AppEvent, ContextUse, Failure, Kept, ModelChoice, Settings, Start};
+use crate::types::{AnswerSources, AppEvent, Asked, ContextUse, Failure, Kept, ModelChoice, Settings, Start};
 
 /// What a command gives.
 type Outcome<T> = Result<T, Failure>;
@@ -38,6 +43,7 @@ pub fn start(app: State<'_, App>, events: Channel<Vec<AppEvent>>) -> Outcome<Sta
         new_chat_draft: app.store.new_chat_draft()?,
         notices: app.take_notices(),
         phases: app.host.under_way(),
+        questions: app.host.questions(),
         version: env!("CARGO_PKG_VERSION").into(),
         commit: reprise_engine::machine::COMMIT.into(),
         data_folder: folders::shown(&app.data_folder),
@@ -60,7 +66,10 @@ pub fn send(
     chat: Option<ChatId>,
     parent: Option<TurnId>,
     text: String,
+    asked: Asked,
 ) -> Outcome<Chat> {
+    // First what it is given: a question that cannot be given it is not in the chat.
+    let given = app.given(&text, parent, &asked)?;
     let turn = match chat {
         Some(chat) => {
             if let Some(answer) = parent {
@@ -71,6 +80,9 @@ pub fn send(
         None => app.store.begin_chat(&text)?,
     };
     app.tell_missing_fonts(&text);
+    if !given.is_empty() {
+        app.store.set_given(turn.id, &given)?;
+    }
     begin_answer(&app, &turn)
 }
 
@@ -80,8 +92,46 @@ pub fn edit_turn(app: State<'_, App>, turn: TurnId, text: String) -> Outcome<Cha
     if let Some(answer) = old.parent {
         app.host.settle(answer)?;
     }
+    // With the same skills, and of the same documents what the new text asks for.
+    let before = app.store.given_up_to(old.id)?.remove(&old.id).unwrap_or_default();
+    let given = app.given(&text, old.parent, &asked_with(&before))?;
     let turn = app.store.add_user_turn(old.chat, old.parent, &text)?;
+    if !given.is_empty() {
+        app.store.set_given(turn.id, &given)?;
+    }
     begin_answer(&app, &turn)
+}
+
+/// What a question was asked with that was given these.
+fn asked_with(given: &[Given]) -> Asked {
+    let mut asked = Asked::default();
+    for one in given {
+        let (names, name) = match &one.source {
+            Origin::Passage { owner, .. } => match owner.rsplit_once('#') {
+                Some((_, number)) => (&mut asked.documents, number),
+                None => continue,
+            },
+            Origin::Skill { name } => (&mut asked.skills, name.as_str()),
+            Origin::Earlier { .. } | Origin::Call | Origin::Result { .. } => continue,
+        };
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    asked
+}
+
+/// What an answer was made from, and the answer with its marks as links.
+#[tauri::command(async)]
+pub fn sources(app: State<'_, App>, turn: TurnId) -> Outcome<AnswerSources> {
+    let answer = app.store.turn(turn)?;
+    let mut all = app.store.given_up_to(turn)?;
+    let given = answer
+        .parent
+        .and_then(|question| all.remove(&question))
+        .unwrap_or_default();
+    let (text, cited) = linked(&answer.text, &given);
+    Ok(AnswerSources { text, given, cited })
 }
 
 #[tauri::command(async)]
@@ -302,7 +352,12 @@ pub async fn add_model(handle: AppHandle) -> Outcome<Option<ModelChoice>> {
             return Ok(None);
         };
         let path = chosen.into_path()?;
-        let name = handle.state::<App>().add_model(&path)?;
+        let stem = path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let name = handle.state::<App>().add_model(&path, &stem)?;
         Ok(Some(ModelChoice {
             id: name.clone(),
             name,
@@ -379,6 +434,12 @@ pub fn erase_kept(app: State<'_, App>, owner: Option<String>) -> Outcome<()> {
         Ok(())
     })?;
     Ok(())
+}
+
+/// Erases chats, documents and what is kept of texts: nothing of it can be had back.
+#[tauri::command]
+pub async fn erase_everything(handle: AppHandle) -> Outcome<()> {
+    off_the_runtime(move || handle.state::<App>().erase_everything()).await
 }
 
 #[tauri::command(async)]

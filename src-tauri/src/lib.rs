@@ -10,8 +10,11 @@
 
 mod app;
 mod commands;
+mod documents;
 mod events;
+mod fetches;
 mod files;
+mod giving;
 mod host;
 mod pictures;
 pub mod platform;
@@ -76,6 +79,30 @@ pub fn run() -> i32 {
             commands::pin_chunk,
             commands::evict_chunk,
             commands::erase_kept,
+            commands::sources,
+            commands::erase_everything,
+            commands::documents::list_documents,
+            commands::documents::suggest_documents,
+            commands::documents::add_documents,
+            commands::documents::attach_file,
+            commands::documents::add_sample,
+            commands::documents::remove_source,
+            commands::documents::unlock_document,
+            commands::documents::stop_indexing,
+            commands::documents::update_documents,
+            commands::documents::read_document,
+            commands::documents::open_document,
+            commands::skills::list_skills,
+            commands::skills::enable_skill,
+            commands::skills::trust_skill,
+            commands::skills::read_skill_file,
+            commands::skills::answer_question,
+            commands::models::models_shown,
+            commands::models::add_found,
+            commands::models::remove_model,
+            commands::models::fetch_model,
+            commands::models::stop_fetching,
+            commands::models::tune_model,
         ])
         .setup(|tauri| {
             let handle = tauri.handle();
@@ -102,7 +129,7 @@ pub fn run() -> i32 {
     };
     built.run_return(|handle, event| {
         if let (RunEvent::Exit, Some(app)) = (event, handle.try_state::<App>()) {
-            app.host.quit();
+            app.quit();
         }
     })
 }

@@ -8,7 +8,7 @@ use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE};
 use reprise_library::converse::Instructions;
 use reprise_library::folders;
 
-use crate::types::{Failure, KvStorage, ReuseChoice, Settings, Theme};
+use crate::types::{Failure, KvStorage, Language, ReuseChoice, Settings, Theme};
 
 /// The name settings are stored by.
 pub const KEY: &str = "app";
@@ -20,6 +20,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             theme: Theme::System,
+            language: Language::System,
             system_prompt: String::new(),
             model: None,
             context_tokens: None,
@@ -31,6 +32,7 @@ impl Default for Settings {
             recompute_ratio: Recompute::default().ratio,
             disk_budget_megabytes: None,
             read_ahead: true,
+            tools: false,
             speculation: true,
             temperature: CHAT_TEMPERATURE,
             top_p: 0.95,

@@ -3,7 +3,8 @@
 
 use reprise_engine::snapshot::Snapshot;
 use reprise_library::cache::KeptOwner;
-use reprise_library::chats::{ChatId, ChatList, ChatSummary, Turn, TurnId};
+use reprise_library::chats::{ChatId, ChatList, ChatSummary, Given, Turn, TurnId};
+use reprise_library::skills::{QuestionTold, SkillSummary, StepTold};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -17,6 +18,18 @@ pub enum Theme {
     Light,
     /// Light on dark.
     Dark,
+}
+
+/// The language of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum Language {
+    /// The system's where it is there, else English.
+    System,
+    /// English.
+    English,
+    /// German.
+    German,
 }
 
 /// How keys and values of the context are stored.
@@ -51,6 +64,8 @@ pub enum ReuseChoice {
 pub struct Settings {
     /// How the page looks.
     pub theme: Theme,
+    /// What language the page speaks.
+    pub language: Language,
     /// What the model is told before every chat.
     pub system_prompt: String,
     /// A model's name or file; none is the default one.
@@ -78,6 +93,8 @@ pub struct Settings {
     pub disk_budget_megabytes: Option<u64>,
     /// Whether an idle machine on mains power reads indexed documents and skills before somebody asks about them.
     pub read_ahead: bool,
+    /// Whether the model may choose skills and call tools by itself, where it can.
+    pub tools: bool,
     /// Whether tokens are guessed ahead while one answer is written alone.
     pub speculation: bool,
     /// 0 takes the most likely token; higher is livelier.
@@ -232,11 +249,364 @@ pub enum AppEvent {
         /// The sentence.
         message: String,
     },
+    /// The documents are further, or others are there.
+    Documents {
+        /// How far they are.
+        indexing: Indexing,
+    },
+    /// While an answer is made, the model called a tool, or a call was done.
+    Step {
+        /// The chat.
+        chat: ChatId,
+        /// The answer.
+        turn: TurnId,
+        /// What happened.
+        step: StepTold,
+    },
+    /// Something wants to run, and the person is asked.
+    Asks {
+        /// The question.
+        asking: Asking,
+    },
+    /// A question needs no decision any more.
+    Asked {
+        /// Its number.
+        #[ts(type = "number")]
+        id: u64,
+    },
+    /// A model that is fetched is further.
+    Fetching {
+        /// How far.
+        fetching: Fetching,
+    },
     /// The engine looks different now. At most ten times a second.
     Snapshot {
         /// Its latest picture; none while no model is loaded.
         snapshot: Option<Box<Snapshot>>,
     },
+}
+
+/// What a message is asked with beside its text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, TS)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Asked {
+    /// Documents that it is about, by their numbers.
+    pub documents: Vec<String>,
+    /// Whether it is about all of them.
+    pub all_documents: bool,
+    /// Skills that it is to be answered with, by their names.
+    pub skills: Vec<String>,
+}
+
+/// A question to the person before something runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Asking {
+    /// Its number.
+    #[ts(type = "number")]
+    pub id: u64,
+    /// The chat whose answer wants it.
+    pub chat: ChatId,
+    /// What is asked, and what "always" would mean.
+    pub question: QuestionTold,
+}
+
+/// What an answer was made from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AnswerSources {
+    /// The answer with its marks as links to `passage:N`, N being a place in `given`, and without marks that name nothing.
+    pub text: String,
+    /// Passages, earlier exchanges and skills that its question was given, in the order of the prompt.
+    pub given: Vec<Given>,
+    /// Those that the answer names.
+    #[ts(type = "Array<number>")]
+    pub cited: Vec<usize>,
+}
+
+/// How far the documents are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Indexing {
+    /// What is done.
+    pub work: IndexWork,
+    /// Documents to be read.
+    #[ts(type = "number")]
+    pub waiting: usize,
+    /// Documents whose passages can be found.
+    #[ts(type = "number")]
+    pub ready: usize,
+    /// Documents without text.
+    #[ts(type = "number")]
+    pub failed: usize,
+    /// Files in folders of kinds that are not read.
+    #[ts(type = "number")]
+    pub skipped: usize,
+    /// Passages.
+    #[ts(type = "number")]
+    pub passages: usize,
+    /// Passages that are found by their words only, so far.
+    #[ts(type = "number")]
+    pub without_vector: usize,
+    /// Bytes of the index on disk.
+    #[ts(type = "number")]
+    pub bytes: u64,
+}
+
+/// What is done with the documents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(tag = "at", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum IndexWork {
+    /// All that is there was looked at.
+    Idle,
+    /// The person stopped it.
+    Stopped,
+    /// It could not be done.
+    Failed {
+        /// Why, and what to do.
+        message: String,
+    },
+    /// Looks for files.
+    Looking {
+        /// Where.
+        path: String,
+    },
+    /// Reads files.
+    Reading {
+        /// Files read.
+        #[ts(type = "number")]
+        done: usize,
+        /// Files to be read.
+        #[ts(type = "number")]
+        total: usize,
+        /// The file read last.
+        name: String,
+    },
+    /// Finds out what passages mean.
+    Embedding {
+        /// Passages done.
+        #[ts(type = "number")]
+        done: usize,
+        /// Passages to be done.
+        #[ts(type = "number")]
+        total: usize,
+    },
+}
+
+/// A file or folder that was added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceShown {
+    /// Its number.
+    #[ts(type = "number")]
+    pub id: i64,
+    /// Where it is.
+    pub path: String,
+    /// Whether everything in it counts.
+    pub is_folder: bool,
+    /// Documents found in it.
+    #[ts(type = "number")]
+    pub documents: usize,
+    /// Whether it was there when last looked at.
+    pub is_there: bool,
+}
+
+/// How far a document is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum DocumentState {
+    /// To be read, or read again.
+    Waiting,
+    /// Its passages can be found.
+    Ready,
+    /// There is no text to be had from it.
+    Failed,
+    /// A file of a kind that is not read.
+    Skipped,
+}
+
+/// A document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct DocumentShown {
+    /// Its number.
+    pub id: String,
+    /// Its source's number.
+    #[ts(type = "number")]
+    pub source: i64,
+    /// Its name without folder.
+    pub name: String,
+    /// Where it is.
+    pub path: String,
+    /// Its size.
+    #[ts(type = "number")]
+    pub bytes: u64,
+    /// How far it is.
+    pub state: DocumentState,
+    /// Why there is no text, and what to do.
+    pub trouble: Option<String>,
+    /// Whether a password would help.
+    pub needs_password: bool,
+    /// What a person should know about how it was read.
+    pub notes: Vec<String>,
+    /// Whether its text, or some of it, was recognised in pictures.
+    pub is_ocr: bool,
+    /// Passages it has.
+    #[ts(type = "number")]
+    pub passages: usize,
+}
+
+/// The documents, as the screen of them shows them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct DocumentList {
+    /// What was added.
+    pub sources: Vec<SourceShown>,
+    /// The documents that were asked for, the first of them when they are many.
+    pub documents: Vec<DocumentShown>,
+    /// How many were asked for.
+    #[ts(type = "number")]
+    pub total: usize,
+    /// How far they are.
+    pub indexing: Indexing,
+    /// What a person should know: why passages are found by words only, why scans are not read, what cannot be watched.
+    pub notes: Vec<String>,
+}
+
+/// A passage of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PassageShown {
+    /// Where it stands: "page 3".
+    pub place: String,
+    /// The headings it begins under.
+    pub headings: Vec<String>,
+    /// Its text.
+    pub text: String,
+    /// Its first byte in the document's text.
+    #[ts(type = "number")]
+    pub start: usize,
+    /// The byte after its last.
+    #[ts(type = "number")]
+    pub end: usize,
+    /// Whether it was recognised in a picture.
+    pub is_ocr: bool,
+}
+
+/// A document's text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct DocumentText {
+    /// The document.
+    pub document: DocumentShown,
+    /// Its passages in order.
+    pub passages: Vec<PassageShown>,
+}
+
+/// A skill, and what it takes of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillShown {
+    /// The skill.
+    pub skill: SkillSummary,
+    /// Tokens of its instructions; none while no model is loaded.
+    #[ts(type = "number | null")]
+    pub tokens: Option<usize>,
+}
+
+/// The skills.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillList {
+    /// Those that can be used, by name.
+    pub skills: Vec<SkillShown>,
+    /// Why others cannot: what, where and what to do.
+    pub troubles: Vec<String>,
+    /// Where they are looked for.
+    pub folders: Vec<String>,
+    /// Whether the model that is loaded can call tools; none while none is.
+    pub can_call: Option<bool>,
+}
+
+/// How a model is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum ModelOrigin {
+    /// One that Reprise knows.
+    Catalogue,
+    /// One that the person added.
+    Added,
+    /// One that another program has on this machine.
+    Found,
+}
+
+/// Whether a model and the memory of its context fit into this machine's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub enum Fit {
+    /// Well.
+    Fits,
+    /// With little to spare.
+    Tight,
+    /// No.
+    TooLarge,
+}
+
+/// A model, on this machine or known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelShown {
+    /// What `Settings.model` takes; of one that was found, its file.
+    pub id: String,
+    /// What a person reads.
+    pub name: String,
+    /// A sentence about it.
+    pub note: String,
+    /// How it is there.
+    pub origin: ModelOrigin,
+    /// Which program has it, of one that was found.
+    pub found_in: Option<String>,
+    /// Its file, where it is here.
+    pub path: Option<String>,
+    /// Bytes of its file.
+    #[ts(type = "number")]
+    pub size_bytes: u64,
+    /// The type most weights have, where the file is here.
+    pub quantisation: Option<String>,
+    /// The window it was trained for.
+    #[ts(type = "number | null")]
+    pub context_tokens: Option<usize>,
+    /// Bytes that it takes with the window in the settings; about that many where its file is not here.
+    #[ts(type = "number | null")]
+    pub needs_bytes: Option<u64>,
+    /// Whether that fits.
+    pub fit: Option<Fit>,
+    /// Under which licence it is.
+    pub licence: Option<String>,
+    /// Where it is described.
+    pub page: Option<String>,
+    /// Why it cannot be used, of a file that is here.
+    pub trouble: Option<String>,
+    /// Whether it can be fetched from here.
+    pub can_fetch: bool,
+}
+
+/// How far a model that is fetched has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Fetching {
+    /// Its name in the catalogue.
+    pub id: String,
+    /// Bytes that are here.
+    #[ts(type = "number")]
+    pub done_bytes: u64,
+    /// Bytes of the whole file, once they are known.
+    #[ts(type = "number | null")]
+    pub total_bytes: Option<u64>,
+    /// Whether it has ended, well if there is no trouble.
+    pub is_ended: bool,
+    /// Why it is not here, and what to do.
+    pub trouble: Option<String>,
 }
 
 /// An answer under way when the page begins.
@@ -268,6 +638,8 @@ pub struct Start {
     pub notices: Vec<String>,
     /// Answers under way, when the page was loaded anew.
     pub phases: Vec<UnderWay>,
+    /// Questions that wait for the person, likewise.
+    pub questions: Vec<Asking>,
     /// The program's version.
     pub version: String,
     /// The source it was built from.

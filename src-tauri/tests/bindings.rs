@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use reprise_app::types::{
-    AppEvent, ContextUse, Failure, Kept, KvStorage, ModelChoice, ModelState, Phase, ReuseChoice, Settings,
-    Start, Theme, UnderWay,
+    AnswerSources, AppEvent, Asked, Asking, ContextUse, DocumentList, DocumentShown, DocumentState,
+    DocumentText, Failure, Fetching, Fit, IndexWork, Indexing, Kept, KvStorage, Language, ModelChoice,
+    ModelOrigin, ModelShown, ModelState, PassageShown, Phase, ReuseChoice, Settings, SkillList, SkillShown,
+    SourceShown, Start, Theme, UnderWay,
 };
 use reprise_engine::snapshot::{
     ComponentState, ComponentView, ImageView, LaneView, MemoryView, ModelView, OwnerView, PhaseView,
@@ -14,11 +16,14 @@ use reprise_engine::snapshot::{
 };
 use reprise_library::cache::{KeptChunk, KeptOwner};
 use reprise_library::chats::{
-    AnswerStats, Branch, Chat, ChatList, ChatSummary, ExportFormat, Folder, Role, SearchHit, SnippetPart,
-    Turn, TurnState,
+    AnswerStats, Branch, Chat, ChatList, ChatSummary, ExportFormat, Folder, Given, Origin, Role, SearchHit,
+    SnippetPart, Turn, TurnState,
 };
 use reprise_library::inspection::{
     Call, CallPurpose, Divergence, How, Inspection, PromptPart, Reason, Step, Stretch, Times, UsedChunk,
+};
+use reprise_library::skills::{
+    FileKind, FileSummary, Permission, QuestionTold, SkillSummary, Source, StepTold,
 };
 use ts_rs::{Config, TS};
 
@@ -55,6 +60,7 @@ fn the_pages_types_are_up_to_date() {
         SearchHit,
         ExportFormat,
         Theme,
+        Language,
         KvStorage,
         ReuseChoice,
         Settings,
@@ -96,6 +102,32 @@ fn the_pages_types_are_up_to_date() {
         SpeculationView,
         TuningView,
         TotalsView,
+        Given,
+        Origin,
+        Asked,
+        Asking,
+        AnswerSources,
+        Indexing,
+        IndexWork,
+        SourceShown,
+        DocumentState,
+        DocumentShown,
+        DocumentList,
+        PassageShown,
+        DocumentText,
+        SkillShown,
+        SkillList,
+        SkillSummary,
+        FileSummary,
+        FileKind,
+        Source,
+        Permission,
+        QuestionTold,
+        StepTold,
+        ModelOrigin,
+        Fit,
+        ModelShown,
+        Fetching,
     ];
     let expected = format!("{HEADER}\n{}\n", declarations.join("\n\n"));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ui/src/lib/bindings.ts");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reprise_engine::{GenerateOptions, Owner, Reuse, SegmentKind, StopReason};
-use reprise_library::asking::{How, documents_within, findings};
+use reprise_library::asking::{How, MOST_TOKENS, documents_within, findings};
 use reprise_library::assistant::{LaidOut, Message, Part};
 use reprise_library::chats::{Given, Origin};
 use reprise_library::citations::cited;
@@ -21,8 +21,6 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{counted, footer, note, with_commas};
 use crate::session::Session;
 
-/// Without --passages-tokens no more is used: small models lose the thread, and reading takes its time.
-pub const PASSAGES_TOKENS: usize = 3000;
 /// Facts are asked for, in the words of the document: no inventions, and just enough of a penalty that small models
 /// leave a loop.
 pub const DEFAULTS: SamplingDefaults = SamplingDefaults {
@@ -150,7 +148,7 @@ fn room(session: &Session, question: &str, options: &GenerateOptions) -> Outcome
             with_commas(window)
         )));
     }
-    Ok((window - around).min(PASSAGES_TOKENS))
+    Ok((window - around).min(MOST_TOKENS))
 }
 
 /// The passages of files for a question, and what is said of them.

@@ -10,7 +10,9 @@ use reprise_library::models::Shelf;
 use reprise_library::{PASSAGE_TOKENS, Passage, select, split};
 
 use crate::arguments::{KeepArguments, ModelArguments};
-use crate::ask::{self, PASSAGES_TOKENS, parts_ahead};
+use reprise_library::asking::MOST_TOKENS;
+
+use crate::ask::{self, parts_ahead};
 use crate::failure::{Failure, Outcome};
 use crate::output::{StatusLine, counted, note};
 use crate::session::Session;
@@ -50,7 +52,7 @@ pub fn run(arguments: &WarmArguments) -> Outcome {
         let count = |text: &str| session.count(text);
         let passages: Vec<Passage> = split(document, PASSAGE_TOKENS, &count);
         // A document that a question gets whole is read whole, as it will stand; of others each passage by itself.
-        let selection = select("", &passages, PASSAGES_TOKENS, &count)?;
+        let selection = select("", &passages, MOST_TOKENS, &count)?;
         if selection.is_everything() {
             texts.push(session.lay_out_ahead(&parts_ahead(&passages))?);
         } else {

@@ -10,6 +10,24 @@ use crate::index::{Chosen, DocumentId, Index, IndexError, Meaning, State, Stored
 /// Most passages a question is given where the documents do not fit whole.
 pub const MOST_PASSAGES: usize = 6;
 
+/// What a question of a chat is given takes at most one part in so many of the window, so that a chat has room for several,
+const CHAT_SHARE: usize = 3;
+/// and no more than this: small models lose the thread, and reading takes its time.
+pub const MOST_TOKENS: usize = 3_000;
+
+/// Tokens that a question of a chat may be given, for a model with this window.
+pub fn chat_budget(context_tokens: usize) -> usize {
+    (context_tokens / CHAT_SHARE).min(MOST_TOKENS)
+}
+
+/// What is not among the things that the model sees already.
+pub fn unseen(found: Vec<Given>, seen: &[&Given]) -> Vec<Given> {
+    found
+        .into_iter()
+        .filter(|one| !seen.iter().any(|other| other.text == one.text))
+        .collect()
+}
+
 /// What a question is given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {

@@ -46,6 +46,34 @@ pub fn cited(answer: &str, given: &[Given]) -> Cited {
     cited
 }
 
+/// An answer whose marks are Markdown links to `passage:N`, N being a place in what was given, and without marks that name
+/// nothing; and which of the things that were given it names, each once.
+pub fn linked(answer: &str, given: &[Given]) -> (String, Vec<usize>) {
+    let cited = cited(answer, given);
+    let mut text = String::with_capacity(cited.text.len());
+    let mut named = Vec::new();
+    let mut end = 0;
+    for mark in &cited.citations {
+        text.push_str(&cited.text[end..mark.range.start]);
+        text.push('[');
+        text.extend(given[mark.given].label.chars().flat_map(escaped));
+        text.push_str(&format!("](passage:{})", mark.given));
+        end = mark.range.end;
+        if !named.contains(&mark.given) {
+            named.push(mark.given);
+        }
+    }
+    text.push_str(&cited.text[end..]);
+    (text, named)
+}
+
+/// A character of a name as Markdown has it that is to show it as it is.
+fn escaped(c: char) -> impl Iterator<Item = char> {
+    let backslash = c.is_ascii_punctuation().then_some('\\');
+    let shown = if c.is_control() { ' ' } else { c };
+    backslash.into_iter().chain([shown])
+}
+
 /// The marks of an answer that is still being written: text comes in pieces and leaves as it is shown, without marks that name
 /// nothing. What may be the beginning of a mark is held back until it is known.
 #[derive(Debug, Default)]
@@ -216,6 +244,18 @@ mod tests {
             .map(|mark| (&seen.text[mark.range.clone()], mark.given))
             .collect();
         assert_eq!(named, [("[Report.pdf,  page 3]", 0), ("[house.md]", 2)]);
+    }
+
+    #[test]
+    fn marks_become_links_whatever_is_in_a_name() {
+        let given = given(&["my_file*[1].md, line 3", "report.pdf, page 3"]);
+        let (text, named) = linked(
+            "Cold [report.pdf, page 3], very [report.pdf, page 3]; not warm [report.pdf, page 9].",
+            &given,
+        );
+        let link = "[report\\.pdf\\, page 3](passage:1)";
+        assert_eq!(text, format!("Cold {link}, very {link}; not warm."));
+        assert_eq!(named, [1]);
     }
 
     #[test]

@@ -196,6 +196,23 @@ pub fn layout(
     }
 }
 
+/// What these turns were given.
+fn given_to_all<'a>(given: &'a GivenOf, turns: &[Turn]) -> Vec<&'a Given> {
+    turns.iter().flat_map(|turn| given_to(given, turn)).collect()
+}
+
+/// What the model has before it in the next prompt of a chat, of what its turns were given.
+pub fn seen_given<'a>(
+    writer: &Writer,
+    counts: &TokenCounts,
+    turns: &[Turn],
+    given: &'a GivenOf,
+    instructions: &Instructions,
+) -> Vec<&'a Given> {
+    let hidden = layout(writer, counts, turns, given, instructions, Coming::Answer).hidden_turns;
+    given_to_all(given, &turns[hidden..])
+}
+
 fn given_to<'a>(given: &'a GivenOf, turn: &Turn) -> &'a [Given] {
     given.get(&turn.id).map_or(&[], Vec::as_slice)
 }
@@ -577,10 +594,7 @@ fn remember(
     }
     let hidden = layout(writer, counts, turns, given, instructions, Coming::Answer).hidden_turns;
     let budget = writer.info().context_tokens / EARLIER_SHARE;
-    let seen: Vec<&Given> = turns[hidden..]
-        .iter()
-        .flat_map(|turn| given_to(given, turn))
-        .collect();
+    let seen = given_to_all(given, &turns[hidden..]);
     let found = recall(&turns[..hidden], &seen, &question.text, budget, &|text| {
         writer.count(text)
     });

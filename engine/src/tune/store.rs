@@ -144,6 +144,21 @@ pub fn load(folder: &Path, fingerprint: &str) -> Option<Stored> {
     }
 }
 
+/// Forgets the profile stored for a model, so that it is measured again.
+///
+/// # Errors
+/// When there is one that cannot be removed.
+pub fn forget(folder: &Path, fingerprint: &str) -> Result<(), StoreError> {
+    let path = file(folder, fingerprint);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError {
+            reason: format!("the KV profile cannot be removed ({error}); check the folder's permissions"),
+            path,
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Stores a profile, whole or not at all; returns the file.
 ///
 /// # Errors

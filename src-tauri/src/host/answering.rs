@@ -9,8 +9,10 @@ use std::sync::mpsc::Sender;
 use reprise_engine::EngineError;
 use reprise_library::assistant::AssistantError;
 use reprise_library::chats::{ChatId, Turn, TurnId, TurnState};
-use reprise_library::converse::{AnswerRequest, ConverseError, Progress};
+use reprise_library::converse::{AnswerRequest, ConverseError, Progress, Tools};
+use reprise_library::skills::{StepLimits, Toolbox};
 
+use super::questions::{AskInWindow, Kit};
 use super::{Handle, Job, Model, Shared, Work, lock};
 use crate::types::{AppEvent, Failure, Phase};
 
@@ -78,7 +80,21 @@ impl Answering {
         };
         let mut is_writing = false;
         let mut on_progress = |progress: Progress<'_>| self.tell(progress, &mut is_writing);
-        let answer = || request.answer(&model.assistant, &mut on_progress);
+        let mut kit = Kit::for_answer(shared, model, *chat, *turn, &handle.cancel)?;
+        let mut consent = AskInWindow { shared, chat: *chat };
+        let mut toolbox = kit.as_mut().map(|kit| Toolbox {
+            shelf: &kit.shelf,
+            offers_skills: kit.offers_skills,
+            chosen: kit.chosen.clone(),
+            runner: &kit.runner,
+            servers: kit.servers.as_mut().and_then(|servers| servers.as_mut()),
+        });
+        let tools = toolbox.as_mut().map(|toolbox| Tools {
+            toolbox,
+            consent: &mut consent,
+            limits: StepLimits::default(),
+        });
+        let answer = || request.answer_with(&model.assistant, tools, &mut on_progress);
         match catch_unwind(AssertUnwindSafe(answer)) {
             Ok(outcome) => {
                 if let Err(ConverseError::Assistant(AssistantError::Engine(EngineError::Stopped))) = outcome {
@@ -126,8 +142,11 @@ impl Answering {
                     text: text.to_owned(),
                 });
             }
-            // The window gives the model no tools yet.
-            Progress::Step(_) => {}
+            Progress::Step(step) => shared.events.tell(AppEvent::Step {
+                chat: self.chat,
+                turn: self.turn,
+                step,
+            }),
         }
     }
 

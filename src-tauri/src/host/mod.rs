@@ -8,6 +8,7 @@
 
 mod ahead;
 mod answering;
+mod questions;
 #[cfg(test)]
 mod tests;
 mod titles;
@@ -28,10 +29,12 @@ use reprise_library::chats::{ChatId, ChatStore, Turn, TurnId, TurnState};
 use reprise_library::converse::{TokenCounts, prompt_before};
 use reprise_library::inspection::{Inspection, Readings, explain, inspect};
 use reprise_library::running::Published;
+use reprise_library::skills::servers::Servers;
 
 use crate::events::Events;
 use crate::pictures::Pictures;
 use crate::types::{AppEvent, Failure, ModelState, Phase, Settings, UnderWay};
+use questions::Questions;
 use worker::Worker;
 
 /// The longest wait for the threads when the program ends: one graph call and one transaction take far less.
@@ -104,6 +107,8 @@ struct Model {
     loaded: Arc<Loaded>,
     /// The folder of what is read ahead.
     index: Option<PathBuf>,
+    /// Servers of tools, once an answer was to be made with them.
+    servers: Mutex<Option<Servers>>,
     /// Shows the engine to the person's other programs.
     _published: Option<Published>,
 }
@@ -164,6 +169,7 @@ struct Shared {
     model: Mutex<ModelState>,
     loaded: Mutex<Option<Arc<Loaded>>>,
     desk: Mutex<Desk>,
+    questions: Mutex<Questions>,
     /// Requests to load that wait: only the last one is of use.
     waiting_loads: AtomicUsize,
     leaving: AtomicBool,
@@ -299,6 +305,16 @@ impl Host {
                 phase: request.phase,
             })
             .collect()
+    }
+
+    /// Whether somebody waits for an answer.
+    pub fn is_answering(&self) -> bool {
+        !lock(&self.shared.desk).requests.is_empty()
+    }
+
+    /// Has what is new among documents and skills read ahead, where the person wants that.
+    pub fn read_ahead(&self) {
+        self.submit(Job::ReadAhead);
     }
 
     /// The model's state.
@@ -447,6 +463,7 @@ impl Shared {
             model: Mutex::new(ModelState::Loading { name: String::new() }),
             loaded: Mutex::new(None),
             desk: Mutex::new(Desk::default()),
+            questions: Mutex::new(Questions::default()),
             waiting_loads: AtomicUsize::new(0),
             leaving: AtomicBool::new(false),
         }))

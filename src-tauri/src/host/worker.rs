@@ -3,9 +3,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use reprise_engine::{EngineError, LoadOptions};
@@ -144,6 +144,7 @@ impl Worker {
             assistant,
             loaded,
             index,
+            servers: Mutex::default(),
             _published: published,
         }));
         shared.set_model(state);

@@ -2,18 +2,15 @@
 
 use std::path::PathBuf;
 
-use reprise_library::asking::{How, documents_within, findings};
+use reprise_library::asking::{How, chat_budget, documents_within, findings, unseen};
 use reprise_library::chats::Given;
 use reprise_library::index::{DocumentId, Index};
 use reprise_library::{PASSAGE_TOKENS, Passage, given, select, split};
 
-use crate::ask::{self, PASSAGES_TOKENS};
+use crate::ask;
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, note};
 use crate::session::Session;
-
-/// What one question is given takes at most one part in so many of the window, so that a chat has room for several.
-const SHARE: usize = 3;
 
 pub struct Documents {
     source: Source,
@@ -29,7 +26,7 @@ enum Source {
 impl Documents {
     /// These files, or without any the indexed documents.
     pub fn open(files: &[PathBuf], session: &Session) -> Outcome<Documents> {
-        let budget = (session.info().context_tokens / SHARE).min(PASSAGES_TOKENS);
+        let budget = chat_budget(session.info().context_tokens);
         if files.is_empty() {
             let index = crate::index::open()?;
             let documents = documents_within(&index, None)?;
@@ -81,10 +78,7 @@ impl Documents {
                 (found.given, is_whole)
             }
         };
-        let new: Vec<Given> = found
-            .into_iter()
-            .filter(|one: &Given| !seen.iter().any(|other| other.text == one.text))
-            .collect();
+        let new = unseen(found, &seen.iter().collect::<Vec<_>>());
         let tokens: usize = new.iter().map(|one| count(&one.text)).sum();
         let tokens = counted(tokens, "token");
         let told = match (new.is_empty(), is_whole) {

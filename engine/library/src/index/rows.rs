@@ -95,7 +95,8 @@ pub(super) fn sources(connection: &Connection) -> rusqlite::Result<Vec<Source>> 
 }
 
 const DOCUMENT: &str = "SELECT id, source, path, name, bytes, state, trouble, needs_password, notes,
-    (SELECT count(*) FROM passages WHERE document = documents.id) FROM documents";
+    (SELECT count(*) FROM passages WHERE document = documents.id),
+    EXISTS (SELECT 1 FROM passages WHERE document = documents.id AND is_ocr) FROM documents";
 
 fn document(row: &Row<'_>) -> rusqlite::Result<IndexedDocument> {
     Ok(IndexedDocument {
@@ -109,6 +110,7 @@ fn document(row: &Row<'_>) -> rusqlite::Result<IndexedDocument> {
         needs_password: row.get(7)?,
         notes: serde_json::from_str(&row.get::<_, String>(8)?).unwrap_or_default(),
         passages: row.get(9)?,
+        has_ocr: row.get(10)?,
     })
 }
 

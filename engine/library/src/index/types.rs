@@ -144,6 +144,8 @@ pub struct IndexedDocument {
     pub notes: Vec<String>,
     /// Passages it has.
     pub passages: usize,
+    /// Whether some of them were recognised in pictures.
+    pub has_ocr: bool,
 }
 
 /// A passage of the index.

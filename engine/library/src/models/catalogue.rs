@@ -38,6 +38,19 @@ pub struct Entry {
     pub note: String,
 }
 
+impl Entry {
+    /// Where its file can be fetched from; none of one that comes in a package. `HF_ENDPOINT` names a mirror of the pages, as
+    /// it does for other programs.
+    pub fn url(&self) -> Option<String> {
+        const PAGES: &str = "https://huggingface.co";
+        let page = match std::env::var("HF_ENDPOINT") {
+            Ok(mirror) if !mirror.is_empty() => self.page.replacen(PAGES, mirror.trim_end_matches('/'), 1),
+            _ => self.page.clone(),
+        };
+        (self.source == Source::Page).then(|| format!("{page}/resolve/main/{}", self.file))
+    }
+}
+
 /// How a model's file is had.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "source", rename_all = "lowercase")]

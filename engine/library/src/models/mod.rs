@@ -1,6 +1,9 @@
 //! Model files: those known by name, and those the person added.
 
 pub mod catalogue;
+pub mod fetch;
+pub mod fit;
+pub mod found;
 
 use std::fs;
 use std::io;
@@ -82,6 +85,14 @@ pub enum ModelsError {
     /// The file is not a model that can be read.
     #[error(transparent)]
     Gguf(#[from] GgufError),
+    /// The file is a model of a kind that cannot be run.
+    #[error("{}: {why}", folders::shown(path))]
+    Kind {
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot.
+        why: String,
+    },
 }
 
 fn not_here(entry: &Entry, folder: &Path) -> String {
@@ -153,6 +164,12 @@ impl Shelf {
             .iter()
             .map(|folder| folder.join(file))
             .find(|path| path.is_file())
+    }
+
+    /// Where a fetched file goes.
+    pub fn place_of(&self, entry: &Entry) -> PathBuf {
+        let folder = self.folders.first().cloned().unwrap_or_default();
+        folder.join(&entry.file)
     }
 
     /// The error for a model of the catalogue that is not here, with the way to get it.

@@ -71,6 +71,16 @@ impl Places {
         self.folders.extend(folders);
     }
 
+    /// Those of this person, seen from the folder the program was started in.
+    ///
+    /// # Errors
+    /// When no data folder is known.
+    pub fn of_person() -> Result<Places, NoHome> {
+        let working = std::env::current_dir().ok();
+        let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_path_buf());
+        Ok(Places::of(working.as_deref(), home.as_deref(), &folders::data()?))
+    }
+
     /// The folders, in order of precedence.
     pub fn folders(&self) -> impl Iterator<Item = (Source, &Path)> {
         self.folders
@@ -124,9 +134,7 @@ impl SkillShelf {
     /// When no data folder is known, or the settings cannot be understood.
     pub fn of_person() -> Result<SkillShelf, ShelfError> {
         let data = folders::data()?;
-        let working = std::env::current_dir().ok();
-        let home = directories::BaseDirs::new().map(|dirs| dirs.home_dir().to_path_buf());
-        let places = Places::of(working.as_deref(), home.as_deref(), &data);
+        let places = Places::of_person()?;
         let settings = Settings::in_folder(&data);
         bundled::install(&app_folder(&data), &settings)?;
         Ok(SkillShelf::open(&places, settings)?)

@@ -2,7 +2,7 @@
 
 mod damage;
 mod life;
-#[path = "../made/mod.rs"]
+#[path = "../documents/made/mod.rs"]
 mod made;
 mod recognition;
 mod resume;

@@ -276,7 +276,8 @@ impl Index {
             let mut statement = connection.prepare_cached(
                 "SELECT documents.id, documents.path, name, bytes, hash,
                     EXISTS (SELECT 1 FROM passages WHERE document = documents.id), NOT sources.is_folder
-                 FROM documents JOIN sources ON sources.id = source WHERE state = 'waiting' ORDER BY bytes, documents.path",
+                 FROM documents JOIN sources ON sources.id = source WHERE state = 'waiting'
+                 ORDER BY sources.is_folder, bytes, documents.path",
             )?;
             let rows = statement.query_map([], |row| {
                 Ok(Job {

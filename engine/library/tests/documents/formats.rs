@@ -1,7 +1,6 @@
 //! One small file of each kind: its text, its places, its headings, and passages that stand where they say.
 
-mod made;
-
+use crate::made;
 use reprise_library::{Document, Format, PASSAGE_CHARACTERS, PASSAGE_TOKENS, Place, ReadOptions, split};
 
 fn read(name: &str, bytes: &[u8]) -> Document {

@@ -1,12 +1,10 @@
 //! `reprise skill`, and skills in a chat with the default model, which cannot call tools.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Run, assert_fails, folder, reprise, run};
+use crate::common::{Run, assert_fails, folder, reprise, run};
 
 const SKILL: &str =
     "---\nname: garden\ndescription: Plans a garden. Use for plants.\n---\n# Garden\n\nAnswer in one word.\n";

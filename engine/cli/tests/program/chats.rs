@@ -1,11 +1,9 @@
 //! `reprise export` and `reprise import` as a person uses them.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Run, assert_fails, folder, reprise, run};
+use crate::common::{Run, assert_fails, folder, reprise, run};
 use reprise_library::chats::{ChatStore, Given, Origin, TurnState};
 use reprise_library::folders;
 

@@ -1,12 +1,10 @@
 //! `reprise serve` as its clients, its person and its enemies meet it.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use common::server::{PATIENCE, Reply, Server, question, tiny};
-use common::{assert_fails, folder, reprise, run, run_args};
+use crate::common::server::{PATIENCE, Reply, Server, question, tiny};
+use crate::common::{assert_fails, folder, reprise, run, run_args};
 use serde_json::{Value, json};
 
 const STORY: &str =

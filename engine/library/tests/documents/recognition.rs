@@ -1,7 +1,6 @@
 //! Text of scans and pictures. The models for it are optional: without them these tests say that they skip.
 
-mod made;
-
+use crate::made;
 use std::io::Cursor;
 use std::sync::Arc;
 

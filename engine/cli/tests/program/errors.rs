@@ -1,11 +1,10 @@
 //! Every wrong input gives a sentence that says what, where and what to do, and an exit code; nothing panics.
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::path::Path;
 
-use common::{assert_fails, default_model, folder, reprise, run, run_args};
+use crate::common::{assert_fails, default_model, folder, reprise, run, run_args};
 use lopdf::encryption::{EncryptionState, EncryptionVersion, Permissions};
 use lopdf::{Document as Pdf, Object, Stream, StringFormat, dictionary};
 

@@ -1,7 +1,6 @@
 //! Files made to do harm, and good files that were damaged: each is read or refused in words, and none ends the program.
 
-mod made;
-
+use crate::made;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 //! Answers of the real default model, through the program.
 
-mod common;
-
-use common::{Run, folder, repository, reprise, run};
+use crate::common::{Run, folder, repository, reprise, run};
 
 const QUESTION: &str = "Who is the nearest doctor?";
 

@@ -1,13 +1,12 @@
 //! `reprise bench workload` with a model of random weights: its rows, and what it says of another server that is none.
 
-mod common;
-
+use crate::common;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::server::tiny;
-use common::{assert_fails, folder, reprise, run, run_args};
+use crate::common::server::tiny;
+use crate::common::{assert_fails, folder, reprise, run, run_args};
 use serde_json::{Value, json};
 
 /// A workload of one question about two passages.

@@ -1,10 +1,9 @@
 //! A chat through a pipe, as scripts drive it, and Ctrl-C in the middle of an answer.
 
-mod common;
-
+use crate::common;
 use std::fs;
 
-use common::{folder, reprise, run};
+use crate::common::{folder, reprise, run};
 
 #[test]
 fn a_chat_keeps_its_turns_and_reads_only_what_is_new() {

@@ -1,10 +1,8 @@
 //! What `ask` read is kept, used again, explained, listed and erased.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Run, assert_fails, default_model, folder, reprise, run};
+use crate::common::{Run, assert_fails, default_model, folder, reprise, run};
 use serde_json::Value;
 
 const FERRY: &str = "The ferry to the island leaves at seven in the morning and at five in the afternoon. On Sundays there is one \

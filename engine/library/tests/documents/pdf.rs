@@ -1,10 +1,8 @@
 //! PDFs written for these tests: what is read, and what is said about those that cannot be.
 
-mod made;
-
+use crate::made::{pdf, saved};
 use lopdf::encryption::{EncryptionState, EncryptionVersion, Permissions};
 use lopdf::{Object, StringFormat};
-use made::{pdf, saved};
 use reprise_library::{Document, Fault, Format, LibraryError, PASSAGE_TOKENS, ReadOptions, select, split};
 
 fn encrypted(lines: &[&str], password: &str) -> Vec<u8> {

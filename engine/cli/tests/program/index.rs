@@ -1,10 +1,8 @@
 //! `reprise index` as a person uses it.
 
-mod common;
-
 use std::fs;
 
-use common::{assert_fails, folder, reprise, run};
+use crate::common::{assert_fails, folder, reprise, run};
 
 #[test]
 fn documents_are_added_found_and_taken_out_again() {

@@ -1,14 +1,13 @@
 //! `reprise top`: which engines run is seen from outside, and only as long as they do.
 
-mod common;
-
+use crate::common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::server::{PATIENCE, Server, question};
+use crate::common::server::{PATIENCE, Server, question};
 #[cfg(target_os = "linux")]
-use common::terminal::Terminal;
-use common::{Run, assert_fails, folder, reprise, run};
+use crate::common::terminal::Terminal;
+use crate::common::{Run, assert_fails, folder, reprise, run};
 use serde_json::{Value, json};
 
 fn top(home: &Path, arguments: &[&str]) -> Run {

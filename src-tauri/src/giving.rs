@@ -1,0 +1,92 @@
+//! What a question is given before it is asked: the skills that the person chose, and passages of the documents it is about.
+
+use std::sync::Arc;
+
+use reprise_library::chats::{Given, Origin, TurnId};
+use reprise_library::converse::seen_given;
+use reprise_library::skills::{SkillShelf, skill_parts};
+use reprise_model::template::ToolCalls;
+
+use crate::app::App;
+use crate::host::Loaded;
+use crate::types::{Asked, Failure};
+
+/// Bytes of a token, while no model is there to count: few, so that what is chosen fits.
+const BYTES_OF_TOKEN: usize = 3;
+/// The window while no model is there to tell.
+const USUAL_WINDOW: usize = 8_192;
+
+impl App {
+    /// What a question is given that follows this turn.
+    ///
+    /// # Errors
+    /// When a skill or a document cannot be used, with the reason.
+    pub fn given(
+        &self,
+        question: &str,
+        parent: Option<TurnId>,
+        asked: &Asked,
+    ) -> Result<Vec<Given>, Failure> {
+        let loaded = self.host.loaded();
+        let mut given = skills(&asked.skills, loaded.as_ref())?;
+        if !asked.all_documents && asked.documents.is_empty() {
+            return Ok(given);
+        }
+        let (turns, before) = match parent {
+            Some(parent) => (self.store.path_to(parent)?, self.store.given_up_to(parent)?),
+            None => Default::default(),
+        };
+        let found = match &loaded {
+            Some(loaded) => {
+                let (writer, counts) = (&loaded.writer, &loaded.counts);
+                let instructions = self.host.settings().instructions();
+                let seen = seen_given(writer, counts, &turns, &before, &instructions);
+                let window = writer.info().context_tokens;
+                let count = |text: &str| writer.count(text);
+                self.documents.given(
+                    question,
+                    &asked.documents,
+                    asked.all_documents,
+                    &seen,
+                    window,
+                    &count,
+                )?
+            }
+            None => {
+                let window = self.host.settings().context_tokens.unwrap_or(USUAL_WINDOW);
+                let count = |text: &str| text.len().div_ceil(BYTES_OF_TOKEN);
+                self.documents.given(
+                    question,
+                    &asked.documents,
+                    asked.all_documents,
+                    &[],
+                    window,
+                    &count,
+                )?
+            }
+        };
+        given.extend(found);
+        Ok(given)
+    }
+}
+
+/// What the model reads of these skills.
+fn skills(names: &[String], loaded: Option<&Arc<Loaded>>) -> Result<Vec<Given>, Failure> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let can_ask = loaded.is_some_and(|loaded| loaded.writer.tool_calls() == ToolCalls::Hermes);
+    let shelf = SkillShelf::of_person()?;
+    let mut given = Vec::new();
+    for name in names {
+        let skill = shelf.usable(name)?;
+        given.extend(skill_parts(skill, can_ask).into_iter().map(|part| Given {
+            label: skill.name.clone(),
+            text: part.text,
+            source: Origin::Skill {
+                name: skill.name.clone(),
+            },
+        }));
+    }
+    Ok(given)
+}
