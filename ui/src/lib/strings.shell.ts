@@ -17,6 +17,7 @@ export const shellStrings = {
     startFailed: 'Reprise could not start',
     tryAgain: 'Try again',
     skipToConversation: 'Skip to the conversation',
+    skipToScreen: 'Skip to the content',
     close: 'Close',
     cancel: 'Cancel',
     withShortcut: (label: string, chord: string) => `${label} (${chord})`,

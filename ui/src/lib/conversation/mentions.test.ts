@@ -25,8 +25,8 @@ describe('what is being picked', () => {
 });
 
 it('what was typed to pick something goes when it was picked', () => {
-  expect(withoutMention('See @gar now', at('See @gar| now')!)).toBe('See  now');
-  expect(withoutMention('/tidy this', at('/tidy| this')!)).toBe(' this');
+  expect(withoutMention('See @gar now', at('See @gar| now')!)).toBe('See now');
+  expect(withoutMention('/tidy this', at('/tidy| this')!)).toBe('this');
 });
 
 it('a sign from the menu begins a word', () => {

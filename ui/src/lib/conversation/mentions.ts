@@ -21,9 +21,12 @@ export function mentionAt(text: string, cursor: number): Mention | null {
   return { kind: 'document', query: name, start: cursor - name.length - 1, end: cursor };
 }
 
-/** The text without what was typed to pick something. */
-export const withoutMention = (text: string, { start, end }: Mention): string =>
-  text.slice(0, start) + text.slice(end);
+/** The text without what was typed to pick something, and without the second of two spaces that are left there. */
+export function withoutMention(text: string, { start, end }: Mention): string {
+  const before = text.slice(0, start);
+  const after = text.slice(end);
+  return before + (/(?:^|\s)$/.test(before) ? after.replace(/^ /, '') : after);
+}
 
 /** The text with a sign that begins a mention at the cursor, or for skills at its beginning; and where the cursor goes. */
 export function withSign(

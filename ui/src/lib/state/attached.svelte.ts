@@ -42,9 +42,17 @@ export class Attached {
     this.skills = this.skills.filter((one) => one !== name);
   }
 
-  /** Copies files into the program's folder and adds them; each that cannot be had says why. */
+  /** Copies files into the program's folder, one after the other, and adds them; each that cannot be had says why. */
   async attach(files: readonly File[]): Promise<void> {
-    await Promise.all(files.map((file) => this.#copy(file)));
+    const copies = files.map((file) => ({ file, key: `copy-${++this.#copies}` }));
+    const chips = copies.map(({ file, key }) => ({
+      key,
+      id: null,
+      name: file.name,
+      state: 'waiting' as const,
+    }));
+    this.documents = [...this.documents, ...chips];
+    for (const { file, key } of copies) await this.#copy(file, key);
   }
 
   /** What a message that is sent now is asked with. */
@@ -95,9 +103,9 @@ export class Attached {
     }
   }
 
-  async #copy(file: File): Promise<void> {
-    const key = `copy-${++this.#copies}`;
-    this.documents = [...this.documents, { key, id: null, name: file.name, state: 'waiting' }];
+  async #copy(file: File, key: string): Promise<void> {
+    // Taken away before its turn came.
+    if (!this.documents.some((chip) => chip.key === key)) return;
     try {
       const document = await attachFile(file.name, new Uint8Array(await file.arrayBuffer()));
       // It may have been taken away meanwhile, or be there already.

@@ -6,6 +6,8 @@ export class Library {
   indexing = $state.raw<Indexing | null>(null);
   /** By model; one that has ended well is not there any more. */
   fetching = $state.raw<ReadonlyMap<string, Fetching>>(new Map());
+  /** Counts the models that came. */
+  fetched = $state(0);
 
   /** Takes what happened. */
   take(event: AppEvent): void {
@@ -21,7 +23,9 @@ export class Library {
   }
 
   #fetched(one: Fetching): void {
-    if (one.isEnded && one.trouble === null) this.forgetFetching(one.id);
-    else this.fetching = new Map(this.fetching).set(one.id, one);
+    if (one.isEnded && one.trouble === null) {
+      this.forgetFetching(one.id);
+      this.fetched += 1;
+    } else this.fetching = new Map(this.fetching).set(one.id, one);
   }
 }
