@@ -1,18 +1,27 @@
 // The commands of the program around this page, typed. Nothing else in the page talks to it.
 import { Channel, invoke } from '@tauri-apps/api/core';
 import type {
+  AnswerSources,
   AppEvent,
+  Asked,
   Chat,
   ChatSummary,
   ContextUse,
+  DocumentList,
+  DocumentShown,
+  DocumentState,
+  DocumentText,
   ExportFormat,
   Folder,
   Inspection,
   Kept,
   KeptChunk,
   ModelChoice,
+  ModelShown,
+  Permission,
   SearchHit,
   Settings,
+  SkillList,
   Snapshot,
   Start,
 } from './bindings';
@@ -27,9 +36,9 @@ export function start(onEvents: (events: AppEvent[]) => void): Promise<Start> {
 export const openChat = (chat: number): Promise<Chat> => invoke('open_chat', { chat });
 
 /** Adds the person's turn after `parent` (none: the chat's first) and begins an answer. Without a chat, a new one. */
-export const send = (chat: number | null, parent: number | null, text: string): Promise<Chat> =>
-  invoke('send', { chat, parent, text });
-/** The person's turn anew with another text: a branch, with an answer of its own. */
+export const send = (chat: number | null, parent: number | null, text: string, asked: Asked): Promise<Chat> =>
+  invoke('send', { chat, parent, text, asked });
+/** The person's turn anew with another text, and the same documents and skills: a branch, with an answer of its own. */
 export const editTurn = (turn: number, text: string): Promise<Chat> => invoke('edit_turn', { turn, text });
 /** Another answer to the same turn: a branch. */
 export const regenerate = (turn: number): Promise<Chat> => invoke('regenerate', { turn });
@@ -38,6 +47,11 @@ export const continueTurn = (turn: number): Promise<Chat> => invoke('continue_tu
 export const stop = (turn: number): Promise<void> => invoke('stop', { turn });
 /** Shows the branch that this turn is on. */
 export const selectBranch = (turn: number): Promise<Chat> => invoke('select_branch', { turn });
+/** What an answer that has ended was made from. */
+export const sources = (turn: number): Promise<AnswerSources> => invoke('sources', { turn });
+/** What the person says to a question about something that wants to run. */
+export const answerQuestion = (id: number, permission: Permission): Promise<void> =>
+  invoke('answer_question', { id, permission });
 
 export const renameChat = (chat: number, title: string): Promise<ChatSummary> =>
   invoke('rename_chat', { chat, title });
@@ -86,6 +100,53 @@ export const pinChunk = (chunk: string, pinned: boolean): Promise<void> =>
 export const evictChunk = (chunk: string): Promise<void> => invoke('evict_chunk', { chunk });
 /** Erases what is kept for an owner, or for everybody. */
 export const eraseKept = (owner: string | null): Promise<void> => invoke('erase_kept', { owner });
+
+/** The documents whose names fit, of one source or in one state where one is named: at most 500, and how many there are. */
+export const listDocuments = (
+  query: string,
+  source: number | null,
+  state: DocumentState | null,
+): Promise<DocumentList> => invoke('list_documents', { query, source, state });
+/** At most eight documents that fit what is typed after an `@`. */
+export const suggestDocuments = (query: string): Promise<DocumentShown[]> =>
+  invoke('suggest_documents', { query });
+/** Asks for files, or for a folder; how many were added, none when the person changed their mind. */
+export const addDocuments = (folder: boolean): Promise<number> => invoke('add_documents', { folder });
+/** A file that was dropped or pasted: it is copied into the program's folder. Its bytes travel as they are. */
+export const attachFile = (name: string, bytes: Uint8Array): Promise<DocumentShown> =>
+  invoke('attach_file', bytes, { headers: { name: encodeURIComponent(name) } });
+/** Takes a file or folder out of the index, with all that was kept of it. The file itself stays. */
+export const removeSource = (source: number): Promise<void> => invoke('remove_source', { source });
+export const unlockDocument = (id: string, password: string): Promise<void> =>
+  invoke('unlock_document', { id, password });
+export const stopIndexing = (): Promise<void> => invoke('stop_indexing');
+/** Looks again at everything that was added, or goes on after a stop. */
+export const updateDocuments = (): Promise<void> => invoke('update_documents');
+export const readDocument = (path: string): Promise<DocumentText> => invoke('read_document', { path });
+/** Opens a document in the system's own program for it. */
+export const openDocument = (path: string): Promise<void> => invoke('open_document', { path });
+
+export const listSkills = (): Promise<SkillList> => invoke('list_skills');
+export const enableSkill = (name: string, enabled: boolean): Promise<void> =>
+  invoke('enable_skill', { name, enabled });
+/** Lets a skill's scripts run without asking, until a file of it changes, or no longer. */
+export const trustSkill = (name: string, trusted: boolean): Promise<void> =>
+  invoke('trust_skill', { name, trusted });
+export const readSkillFile = (name: string, path: string): Promise<string> =>
+  invoke('read_skill_file', { name, path });
+
+/** All models: those on this machine, those of other programs, and those that are known and not here. */
+export const modelsShown = (): Promise<ModelShown[]> => invoke('models_shown');
+/** Adds a model that another program has; the name that `Settings.model` takes. */
+export const addFound = (path: string): Promise<string> => invoke('add_found', { path });
+/** Forgets a model that was added; its file stays. */
+export const removeModel = (id: string): Promise<void> => invoke('remove_model', { id });
+/** Begins to fetch a model; how far it is comes as events of kind `fetching`. */
+export const fetchModel = (id: string): Promise<void> => invoke('fetch_model', { id });
+export const stopFetching = (id: string): Promise<void> => invoke('stop_fetching', { id });
+/** Measures now how the loaded model's keys and values are best stored; the snapshot's `tuning` says how far it is. */
+export const tuneModel = (): Promise<void> => invoke('tune_model');
+
 /** Opens a link in the system's browser. Ask first. */
 export const openLink = (url: string): Promise<void> => invoke('open_link', { url });
 

@@ -246,6 +246,10 @@ export type Settings = {
  */
 theme: Theme,
 /**
+ * What language the page speaks.
+ */
+language: Language,
+/**
  * What the model is told before every chat.
  */
 systemPrompt: string,
@@ -289,6 +293,10 @@ diskBudgetMegabytes: number | null,
  * Whether an idle machine on mains power reads indexed documents and skills before somebody asks about them.
  */
 readAhead: boolean,
+/**
+ * Whether the model may choose skills and call tools by itself, where it can.
+ */
+tools: boolean,
 /**
  * Whether tokens are guessed ahead while one answer is written alone.
  */
@@ -456,7 +464,35 @@ summary: ChatSummary, } | { "kind": "notice",
 /**
  * The sentence.
  */
-message: string, } | { "kind": "snapshot",
+message: string, } | { "kind": "documents",
+/**
+ * How far they are.
+ */
+indexing: Indexing, } | { "kind": "step",
+/**
+ * The chat.
+ */
+chat: number,
+/**
+ * The answer.
+ */
+turn: number,
+/**
+ * What happened.
+ */
+step: StepTold, } | { "kind": "asks",
+/**
+ * The question.
+ */
+asking: Asking, } | { "kind": "asked",
+/**
+ * Its number.
+ */
+id: number, } | { "kind": "fetching",
+/**
+ * How far.
+ */
+fetching: Fetching, } | { "kind": "snapshot",
 /**
  * Its latest picture; none while no model is loaded.
  */
@@ -511,6 +547,10 @@ notices: Array<string>,
  * Answers under way, when the page was loaded anew.
  */
 phases: Array<UnderWay>,
+/**
+ * Questions that wait for the person, likewise.
+ */
+questions: Array<Asking>,
 /**
  * The program's version.
  */
@@ -1259,3 +1299,679 @@ reused_tokens: number,
  * Tokens answered.
  */
 answer_tokens: number, };
+
+/**
+ * The language of the window.
+ */
+export type Language = "system" | "english" | "german";
+
+/**
+ * Where something comes from that a question was given.
+ */
+export type Origin = { "kind": "passage",
+/**
+ * The document's file.
+ */
+path: string,
+/**
+ * Whose the passage's keys and values are.
+ */
+owner: string,
+/**
+ * Where it stands there, in words: "page 3".
+ */
+place: string,
+/**
+ * Its first byte in the document's text.
+ */
+start: number,
+/**
+ * The byte after its last.
+ */
+end: number,
+/**
+ * Whether it was recognised in a picture.
+ */
+isOcr: boolean, } | { "kind": "earlier",
+/**
+ * Its question.
+ */
+turn: number, } | { "kind": "skill",
+/**
+ * Its name.
+ */
+name: string, } | { "kind": "call" } | { "kind": "result",
+/**
+ * Which result of the answer it is a part of, from 0.
+ */
+number: number,
+/**
+ * The skill whose text it is.
+ */
+skill: string | null, };
+
+/**
+ * Something that a question was given to be answered from, or that an answer was made with.
+ */
+export type Given = {
+/**
+ * What a person sees, and what an answer names it by: "report.pdf, page 3".
+ */
+label: string,
+/**
+ * The text as the model reads it.
+ */
+text: string,
+/**
+ * Where it comes from.
+ */
+source: Origin, };
+
+/**
+ * What a message is asked with beside its text.
+ */
+export type Asked = {
+/**
+ * Documents that it is about, by their numbers.
+ */
+documents: Array<string>,
+/**
+ * Whether it is about all of them.
+ */
+allDocuments: boolean,
+/**
+ * Skills that it is to be answered with, by their names.
+ */
+skills: Array<string>, };
+
+/**
+ * A question to the person.
+ */
+export type QuestionTold = {
+/**
+ * What is asked, in words.
+ */
+words: string,
+/**
+ * What "always" would mean.
+ */
+alwaysMeans: string, };
+
+/**
+ * A question to the person before something runs.
+ */
+export type Asking = {
+/**
+ * Its number.
+ */
+id: number,
+/**
+ * The chat whose answer wants it.
+ */
+chat: number,
+/**
+ * What is asked, and what "always" would mean.
+ */
+question: QuestionTold, };
+
+/**
+ * What a person says.
+ */
+export type Permission = "once" | "always" | "deny";
+
+/**
+ * A step of an answer with tools, besides its text and the reading of its prompt, which the window shows as it does
+ * without tools.
+ */
+export type StepTold = { "kind": "calls",
+/**
+ * The tool.
+ */
+tool: string,
+/**
+ * Its arguments, as JSON.
+ */
+arguments: string, } | { "kind": "broken",
+/**
+ * What the model wrote, its beginning.
+ */
+text: string,
+/**
+ * What is wrong with it.
+ */
+reason: string, } | { "kind": "starting",
+/**
+ * Whose it is.
+ */
+skill: string,
+/**
+ * The script.
+ */
+script: string,
+/**
+ * Its arguments.
+ */
+arguments: Array<string>, } | { "kind": "skill",
+/**
+ * The skill.
+ */
+skill: string,
+/**
+ * Tokens of it.
+ */
+tokens: number,
+/**
+ * Whether it had no room.
+ */
+isLeftOut: boolean, } | { "kind": "reference",
+/**
+ * The skill.
+ */
+skill: string,
+/**
+ * The file.
+ */
+file: string,
+/**
+ * Tokens of it.
+ */
+tokens: number,
+/**
+ * Whether it was cut to fit.
+ */
+isCut: boolean, } | { "kind": "script",
+/**
+ * Whose it is.
+ */
+skill: string,
+/**
+ * The script.
+ */
+script: string,
+/**
+ * How it ended, in words.
+ */
+ending: string,
+/**
+ * Whether it succeeded.
+ */
+isDone: boolean,
+/**
+ * What it wrote.
+ */
+output: string,
+/**
+ * Milliseconds that it took.
+ */
+milliseconds: number, } | { "kind": "server",
+/**
+ * The tool.
+ */
+tool: string,
+/**
+ * What it said.
+ */
+text: string,
+/**
+ * Whether it says that it failed.
+ */
+isError: boolean, } | { "kind": "refused",
+/**
+ * Why, in words.
+ */
+reason: string, } | { "kind": "outOfSteps",
+/**
+ * How often it was asked.
+ */
+steps: number, };
+
+/**
+ * What an answer was made from.
+ */
+export type AnswerSources = {
+/**
+ * The answer with its marks as links to `passage:N`, N being a place in `given`, and without marks that name nothing.
+ */
+text: string,
+/**
+ * Passages, earlier exchanges and skills that its question was given, in the order of the prompt.
+ */
+given: Array<Given>,
+/**
+ * Those that the answer names.
+ */
+cited: Array<number>, };
+
+/**
+ * How far the documents are.
+ */
+export type Indexing = {
+/**
+ * What is done.
+ */
+work: IndexWork,
+/**
+ * Documents to be read.
+ */
+waiting: number,
+/**
+ * Documents whose passages can be found.
+ */
+ready: number,
+/**
+ * Documents without text.
+ */
+failed: number,
+/**
+ * Files in folders of kinds that are not read.
+ */
+skipped: number,
+/**
+ * Passages.
+ */
+passages: number,
+/**
+ * Passages that are found by their words only, so far.
+ */
+withoutVector: number,
+/**
+ * Bytes of the index on disk.
+ */
+bytes: number, };
+
+/**
+ * What is done with the documents.
+ */
+export type IndexWork = { "at": "idle" } | { "at": "stopped" } | { "at": "failed",
+/**
+ * Why, and what to do.
+ */
+message: string, } | { "at": "looking",
+/**
+ * Where.
+ */
+path: string, } | { "at": "reading",
+/**
+ * Files read.
+ */
+done: number,
+/**
+ * Files to be read.
+ */
+total: number,
+/**
+ * The file read last.
+ */
+name: string, } | { "at": "embedding",
+/**
+ * Passages done.
+ */
+done: number,
+/**
+ * Passages to be done.
+ */
+total: number, };
+
+/**
+ * A file or folder that was added.
+ */
+export type SourceShown = {
+/**
+ * Its number.
+ */
+id: number,
+/**
+ * Where it is.
+ */
+path: string,
+/**
+ * Whether everything in it counts.
+ */
+isFolder: boolean,
+/**
+ * Documents found in it.
+ */
+documents: number,
+/**
+ * Whether it was there when last looked at.
+ */
+isThere: boolean, };
+
+/**
+ * How far a document is.
+ */
+export type DocumentState = "waiting" | "ready" | "failed" | "skipped";
+
+/**
+ * A document.
+ */
+export type DocumentShown = {
+/**
+ * Its number.
+ */
+id: string,
+/**
+ * Its source's number.
+ */
+source: number,
+/**
+ * Its name without folder.
+ */
+name: string,
+/**
+ * Where it is.
+ */
+path: string,
+/**
+ * Its size.
+ */
+bytes: number,
+/**
+ * How far it is.
+ */
+state: DocumentState,
+/**
+ * Why there is no text, and what to do.
+ */
+trouble: string | null,
+/**
+ * Whether a password would help.
+ */
+needsPassword: boolean,
+/**
+ * What a person should know about how it was read.
+ */
+notes: Array<string>,
+/**
+ * Whether its text, or some of it, was recognised in pictures.
+ */
+isOcr: boolean,
+/**
+ * Passages it has.
+ */
+passages: number, };
+
+/**
+ * The documents, as the screen of them shows them.
+ */
+export type DocumentList = {
+/**
+ * What was added.
+ */
+sources: Array<SourceShown>,
+/**
+ * The documents that were asked for, the first of them when they are many.
+ */
+documents: Array<DocumentShown>,
+/**
+ * How many were asked for.
+ */
+total: number,
+/**
+ * How far they are.
+ */
+indexing: Indexing,
+/**
+ * What a person should know: why passages are found by words only, why scans are not read, what cannot be watched.
+ */
+notes: Array<string>, };
+
+/**
+ * A passage of a document.
+ */
+export type PassageShown = {
+/**
+ * Where it stands: "page 3".
+ */
+place: string,
+/**
+ * The headings it begins under.
+ */
+headings: Array<string>,
+/**
+ * Its text.
+ */
+text: string,
+/**
+ * Its first byte in the document's text.
+ */
+start: number,
+/**
+ * The byte after its last.
+ */
+end: number,
+/**
+ * Whether it was recognised in a picture.
+ */
+isOcr: boolean, };
+
+/**
+ * A document's text.
+ */
+export type DocumentText = {
+/**
+ * The document.
+ */
+document: DocumentShown,
+/**
+ * Its passages in order.
+ */
+passages: Array<PassageShown>, };
+
+/**
+ * What a file of a skill is for.
+ */
+export type FileKind = "reference" | "script" | "asset";
+
+/**
+ * A file of a skill.
+ */
+export type FileSummary = {
+/**
+ * Where it is in the folder, with `/` between.
+ */
+path: string,
+/**
+ * Its size.
+ */
+bytes: number,
+/**
+ * What it is for.
+ */
+kind: FileKind, };
+
+/**
+ * Where a skill comes from; the first of two with the same name counts.
+ */
+export type Source = "project" | "user" | "app";
+
+/**
+ * A skill.
+ */
+export type SkillSummary = {
+/**
+ * Its name.
+ */
+name: string,
+/**
+ * What it is for.
+ */
+description: string,
+/**
+ * Where it comes from.
+ */
+source: Source,
+/**
+ * Its folder, as a person would type it.
+ */
+folder: string,
+/**
+ * Whether it is on.
+ */
+isEnabled: boolean,
+/**
+ * Whether its scripts, as they are now, may run without asking.
+ */
+isTrusted: boolean,
+/**
+ * Under which licence it is.
+ */
+license: string | null,
+/**
+ * What it needs.
+ */
+compatibility: string | null,
+/**
+ * Tools that its author expects.
+ */
+allowedTools: Array<string>,
+/**
+ * What else its front matter says.
+ */
+metadata: { [key in string]: string },
+/**
+ * Its files besides SKILL.md.
+ */
+files: Array<FileSummary>,
+/**
+ * What is odd about it.
+ */
+warnings: Array<string>,
+/**
+ * What it tells a model.
+ */
+body: string, };
+
+/**
+ * A skill, and what it takes of a prompt.
+ */
+export type SkillShown = {
+/**
+ * The skill.
+ */
+skill: SkillSummary,
+/**
+ * Tokens of its instructions; none while no model is loaded.
+ */
+tokens: number | null, };
+
+/**
+ * The skills.
+ */
+export type SkillList = {
+/**
+ * Those that can be used, by name.
+ */
+skills: Array<SkillShown>,
+/**
+ * Why others cannot: what, where and what to do.
+ */
+troubles: Array<string>,
+/**
+ * Where they are looked for.
+ */
+folders: Array<string>,
+/**
+ * Whether the model that is loaded can call tools; none while none is.
+ */
+canCall: boolean | null, };
+
+/**
+ * How a model is there.
+ */
+export type ModelOrigin = "catalogue" | "added" | "found";
+
+/**
+ * Whether a model and the memory of its context fit into this machine's memory.
+ */
+export type Fit = "fits" | "tight" | "tooLarge";
+
+/**
+ * A model, on this machine or known.
+ */
+export type ModelShown = {
+/**
+ * What `Settings.model` takes; of one that was found, its file.
+ */
+id: string,
+/**
+ * What a person reads.
+ */
+name: string,
+/**
+ * A sentence about it.
+ */
+note: string,
+/**
+ * How it is there.
+ */
+origin: ModelOrigin,
+/**
+ * Which program has it, of one that was found.
+ */
+foundIn: string | null,
+/**
+ * Its file, where it is here.
+ */
+path: string | null,
+/**
+ * Bytes of its file.
+ */
+sizeBytes: number,
+/**
+ * The type most weights have, where the file is here.
+ */
+quantisation: string | null,
+/**
+ * The window it was trained for.
+ */
+contextTokens: number | null,
+/**
+ * Bytes that it takes with the window in the settings; about that many where its file is not here.
+ */
+needsBytes: number | null,
+/**
+ * Whether that fits.
+ */
+fit: Fit | null,
+/**
+ * Under which licence it is.
+ */
+licence: string | null,
+/**
+ * Where it is described.
+ */
+page: string | null,
+/**
+ * Why it cannot be used, of a file that is here.
+ */
+trouble: string | null,
+/**
+ * Whether it can be fetched from here.
+ */
+canFetch: boolean, };
+
+/**
+ * How far a model that is fetched has come.
+ */
+export type Fetching = {
+/**
+ * Its name in the catalogue.
+ */
+id: string,
+/**
+ * Bytes that are here.
+ */
+doneBytes: number,
+/**
+ * Bytes of the whole file, once they are known.
+ */
+totalBytes: number | null,
+/**
+ * Whether it has ended, well if there is no trouble.
+ */
+isEnded: boolean,
+/**
+ * Why it is not here, and what to do.
+ */
+trouble: string | null, };

@@ -1,4 +1,5 @@
 // Every word of the conversation and the composer, for the eye and for screen readers, in one place.
+import type { DocumentState } from './bindings';
 import { formatInteger, plural } from './format';
 
 const counted = (value: number, one: string, other: string): string =>
@@ -94,13 +95,64 @@ export const conversationStrings = {
 
   composer: 'Message',
   composerPlaceholder: 'Ask anything',
-  composerHelp: 'Enter sends, Shift+Enter breaks the line.',
+  composerHelp: 'Enter sends, Shift+Enter breaks the line. @ picks a document, / at the beginning a skill.',
   send: 'Send',
   stopAnswer: 'Stop the answer',
   sendWhileBusy: 'You can send this once the answer is finished or stopped.',
   draftTokens: (tokens: number): string => counted(tokens, 'token', 'tokens'),
   longText: (characters: number): string => `Long text, ${counted(characters, 'character', 'characters')}`,
   removeLongText: 'Remove the long text',
-  noFiles: 'Files cannot be attached yet. You can paste their text instead.',
-  dismiss: 'Dismiss',
+
+  add: 'Add documents and skills',
+  attachFiles: 'Attach files…',
+  addDocument: 'Documents',
+  addSkill: 'Skills',
+  chips: 'Asked with',
+  chipStates: {
+    ready: '',
+    waiting: 'reading…',
+    failed: 'without text',
+    skipped: 'not read',
+  } satisfies Record<DocumentState, string>,
+  copying: 'copying…',
+  allDocuments: 'All documents',
+  allDocumentsHint: 'Looks for passages in everything that was added',
+  removeChip: (name: string): string => `Remove ${name}`,
+  waitForFiles: 'The message can be sent as soon as the files are copied.',
+  mentionDocuments: 'Documents',
+  mentionSkills: 'Skills',
+  noDocument: (query: string): string =>
+    query === '' ? 'No documents were added yet.' : `No document fits “${query}”.`,
+  noSkill: (query: string): string => (query === '' ? 'No skill is on.' : `No skill fits “${query}”.`),
+
+  read: (passages: number, documents: number): string =>
+    `Read: ${counted(passages, 'passage', 'passages')} of ${counted(documents, 'document', 'documents')}`,
+  readEarlier: (count: number): string =>
+    `${counted(count, 'earlier question', 'earlier questions')} of this chat`,
+  withSkills: (names: string[]): string =>
+    `With the ${plural(names.length, { one: 'skill', other: 'skills' })} ${names.join(', ')}`,
+  cited: 'cited',
+  given: 'What the question was given',
+  openGiven: (label: string): string => `Show ${label}`,
+
+  steps: 'Steps of this answer',
+  step: {
+    calls: (tool: string): string => `Calls ${tool}…`,
+    broken: (reason: string): string => `A call that cannot be understood: ${reason}`,
+    starting: (script: string): string => `Runs ${script}…`,
+    skill: (name: string, tokens: number): string =>
+      `Uses the skill ${name} (${counted(tokens, 'token', 'tokens')})`,
+    skillLeftOut: (name: string): string => `The skill ${name} has no room in the window`,
+    reference: (file: string): string => `Read ${file}`,
+    referenceCut: (file: string): string => `Read the beginning of ${file}, which is too long`,
+    script: (script: string, ending: string, ms: number): string =>
+      `Ran ${script}: ${ending} (${seconds(ms / 1000)})`,
+    server: (tool: string): string => `Called ${tool}`,
+    serverFailed: (tool: string): string => `${tool} failed`,
+    refused: (reason: string): string => `Refused: ${reason}`,
+    outOfSteps: (steps: number): string => `Called tools ${formatInteger(steps)} times, as often as it may`,
+    arguments: 'With what',
+    output: 'Output',
+    whatItWrote: 'What it wrote',
+  },
 };

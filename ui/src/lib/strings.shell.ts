@@ -4,6 +4,7 @@ import type { NumberSetting, Problem } from './settings/validate';
 import { formatInteger, plural } from './format';
 import type { Owner } from './state/budget';
 import type { ShortcutId } from './shortcuts';
+import type { View } from './state/place';
 
 const tokens = (count: number): string =>
   `${formatInteger(count)} ${plural(count, { one: 'token', other: 'tokens' })}`;
@@ -16,6 +17,7 @@ export const shellStrings = {
     startFailed: 'Reprise could not start',
     tryAgain: 'Try again',
     skipToConversation: 'Skip to the conversation',
+    skipToScreen: 'Skip to the content',
     close: 'Close',
     cancel: 'Cancel',
     withShortcut: (label: string, chord: string) => `${label} (${chord})`,
@@ -26,6 +28,10 @@ export const shellStrings = {
     newChat: 'New chat',
     search: 'Search',
     settings: 'Settings',
+    screens: { documents: 'Documents', skills: 'Skills', models: 'Models' } satisfies Record<
+      Exclude<View, 'chat'>,
+      string
+    >,
     untitled: 'New chat',
     none: 'Your chats will appear here.',
     pinned: 'Pinned',
@@ -90,6 +96,22 @@ export const shellStrings = {
 
   composer: {
     notSent: (reason: string) => `Not sent: ${reason}`,
+    notAttached: (name: string, reason: string) => `${name} was not attached: ${reason}`,
+  },
+
+  consent: {
+    title: 'May this run?',
+    once: 'Allow once',
+    always: 'Always allow',
+    alwaysMeans: (what: string) => `“Always” means: ${what}.`,
+    deny: 'Do not allow',
+    more: (count: number) =>
+      plural(count, {
+        one: 'One more question waits after this one.',
+        other: `${formatInteger(count)} more questions wait after this one.`,
+      }),
+    elsewhere: (title: string) => `“${title}” asks whether something may run.`,
+    openChat: 'Open the chat',
   },
 
   panel: {
@@ -260,6 +282,8 @@ export const shellStrings = {
       send: { keys: 'Enter', label: 'Send the message' },
       breakLine: { keys: 'Shift+Enter', label: 'New line in the message' },
       stop: { keys: 'Esc', label: 'Close what is on top, or stop the answer' },
+      mention: { keys: '@', label: 'Ask about a document' },
+      skill: { keys: '/', label: 'Answer with a skill' },
     },
     version: 'Version',
     commit: 'Commit',

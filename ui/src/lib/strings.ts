@@ -1,9 +1,12 @@
 // The catalogue: all that a person reads or a screen reader says. The parts belong to the window, to the conversation and
 // to what the panel says of the engine.
 import { conversationStrings } from './strings.conversation';
+import { documentStrings } from './strings.documents';
 import { engineStrings } from './strings.engine';
 import { inspectorStrings, keptStrings } from './strings.inspector';
+import { modelStrings } from './strings.models';
 import { shellStrings } from './strings.shell';
+import { skillStrings } from './strings.skills';
 
 export const strings = {
   ...shellStrings,
@@ -11,4 +14,7 @@ export const strings = {
   engine: engineStrings,
   inspector: inspectorStrings,
   kept: keptStrings,
+  documents: documentStrings,
+  skills: skillStrings,
+  models: modelStrings,
 };

@@ -3,7 +3,7 @@
 import { vi } from 'vitest';
 import type * as Api from '../lib/api';
 import type { AppEvent, Start } from '../lib/bindings';
-import { chatOf, inspection, settings, startOf, summary } from './values';
+import { aDocument, chatOf, documentList, inspection, settings, skillList, startOf, summary } from './values';
 
 type Commands = { [Name in keyof typeof Api]: ReturnType<typeof vi.fn<(typeof Api)[Name]>> };
 
@@ -22,6 +22,8 @@ export const api: Commands = {
   continueTurn: vi.fn(),
   stop: vi.fn(),
   selectBranch: vi.fn(),
+  sources: vi.fn(),
+  answerQuestion: vi.fn(),
   renameChat: vi.fn(),
   pinChat: vi.fn(),
   moveChat: vi.fn(),
@@ -45,6 +47,26 @@ export const api: Commands = {
   pinChunk: vi.fn(),
   evictChunk: vi.fn(),
   eraseKept: vi.fn(),
+  listDocuments: vi.fn(),
+  suggestDocuments: vi.fn(),
+  addDocuments: vi.fn(),
+  attachFile: vi.fn(),
+  removeSource: vi.fn(),
+  unlockDocument: vi.fn(),
+  stopIndexing: vi.fn(),
+  updateDocuments: vi.fn(),
+  readDocument: vi.fn(),
+  openDocument: vi.fn(),
+  listSkills: vi.fn(),
+  enableSkill: vi.fn(),
+  trustSkill: vi.fn(),
+  readSkillFile: vi.fn(),
+  modelsShown: vi.fn(),
+  addFound: vi.fn(),
+  removeModel: vi.fn(),
+  fetchModel: vi.fn(),
+  stopFetching: vi.fn(),
+  tuneModel: vi.fn(),
   openLink: vi.fn(),
   messageOf: vi.fn(),
 };
@@ -83,6 +105,28 @@ export function resetApi(start: Partial<Start> = {}): void {
   api.pinChunk.mockResolvedValue();
   api.evictChunk.mockResolvedValue();
   api.eraseKept.mockResolvedValue();
+  api.sources.mockResolvedValue({ text: '', given: [], cited: [] });
+  api.answerQuestion.mockResolvedValue();
+  api.listDocuments.mockImplementation(async () => documentList());
+  api.suggestDocuments.mockResolvedValue([]);
+  api.addDocuments.mockResolvedValue(0);
+  api.attachFile.mockImplementation(async (name) => aDocument({ id: name, name, state: 'waiting' }));
+  api.removeSource.mockResolvedValue();
+  api.unlockDocument.mockResolvedValue();
+  api.stopIndexing.mockResolvedValue();
+  api.updateDocuments.mockResolvedValue();
+  api.readDocument.mockImplementation(async (path) => ({ document: aDocument({ path }), passages: [] }));
+  api.openDocument.mockResolvedValue();
+  api.listSkills.mockImplementation(async () => skillList());
+  api.enableSkill.mockResolvedValue();
+  api.trustSkill.mockResolvedValue();
+  api.readSkillFile.mockResolvedValue('');
+  api.modelsShown.mockResolvedValue([]);
+  api.addFound.mockImplementation(async (path) => path);
+  api.removeModel.mockResolvedValue();
+  api.fetchModel.mockResolvedValue();
+  api.stopFetching.mockResolvedValue();
+  api.tuneModel.mockResolvedValue();
   api.openLink.mockResolvedValue();
   api.messageOf.mockImplementation((error) =>
     typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error),

@@ -1,5 +1,21 @@
 // Values for tests, each whole and valid, with what a test is about said by the test.
-import type { Chat, ChatSummary, Inspection, ModelState, Settings, Start, Turn } from '../lib/bindings';
+import type {
+  Chat,
+  ChatSummary,
+  DocumentList,
+  DocumentShown,
+  Given,
+  Indexing,
+  Inspection,
+  ModelShown,
+  ModelState,
+  Settings,
+  SkillList,
+  SkillShown,
+  SkillSummary,
+  Start,
+  Turn,
+} from '../lib/bindings';
 
 /** A chat of the list. */
 export const summary = (change: Partial<ChatSummary> = {}): ChatSummary => ({
@@ -40,6 +56,7 @@ export const chatOf = (turns: Turn[], change: Partial<ChatSummary> = {}): Chat =
 /** Settings as a new installation has them. */
 export const settings = (change: Partial<Settings> = {}): Settings => ({
   theme: 'system',
+  language: 'system',
   systemPrompt: 'You are helpful.',
   model: null,
   contextTokens: null,
@@ -51,6 +68,7 @@ export const settings = (change: Partial<Settings> = {}): Settings => ({
   recomputeRatio: 0.3,
   diskBudgetMegabytes: null,
   readAhead: true,
+  tools: true,
   speculation: true,
   temperature: 0.7,
   topP: 0.95,
@@ -83,6 +101,7 @@ export const startOf = (change: Partial<Start> = {}): Start => ({
   newChatDraft: '',
   notices: [],
   phases: [],
+  questions: [],
   version: '0.1.0',
   commit: 'abc1234',
   dataFolder: '/home/someone/.local/share/reprise',
@@ -162,5 +181,113 @@ export const inspection = (change: Partial<Inspection> = {}): Inspection => ({
     computing: { takenMs: 400, hiddenMs: 0 },
     storing: { takenMs: 0, hiddenMs: 0 },
   },
+  ...change,
+});
+
+/** Documents that are all read. */
+export const indexing = (change: Partial<Indexing> = {}): Indexing => ({
+  work: { at: 'idle' },
+  waiting: 0,
+  ready: 0,
+  failed: 0,
+  skipped: 0,
+  passages: 0,
+  withoutVector: 0,
+  bytes: 0,
+  ...change,
+});
+
+/** A document that was read. */
+export const aDocument = (change: Partial<DocumentShown> = {}): DocumentShown => ({
+  id: 'd1',
+  source: 1,
+  name: 'garden.pdf',
+  path: '/home/someone/papers/garden.pdf',
+  bytes: 120_000,
+  state: 'ready',
+  trouble: null,
+  needsPassword: false,
+  notes: [],
+  isOcr: false,
+  passages: 12,
+  ...change,
+});
+
+/** What the documents' screen is told: nothing was added yet. */
+export const documentList = (change: Partial<DocumentList> = {}): DocumentList => ({
+  sources: [],
+  documents: [],
+  total: change.documents?.length ?? 0,
+  indexing: indexing(),
+  notes: [],
+  ...change,
+});
+
+/** A passage that a question was given. */
+export const aPassage = (change: Partial<Given> & { start?: number; end?: number } = {}): Given => {
+  const { start = 0, end = 11, ...rest } = change;
+  return {
+    label: 'garden.pdf, page 3',
+    text: 'Ferns grow.',
+    source: {
+      kind: 'passage',
+      path: '/home/someone/papers/garden.pdf',
+      owner: 'document:d1',
+      place: 'page 3',
+      start,
+      end,
+      isOcr: false,
+    },
+    ...rest,
+  };
+};
+
+/** A skill that is on and has no scripts. */
+export const aSkill = (change: Partial<SkillSummary> = {}, tokens: number | null = 312): SkillShown => ({
+  skill: {
+    name: 'tidy-notes',
+    description: 'Brings notes into order.',
+    source: 'app',
+    folder: '~/skills/tidy-notes',
+    isEnabled: true,
+    isTrusted: false,
+    license: null,
+    compatibility: null,
+    allowedTools: [],
+    metadata: {},
+    files: [],
+    warnings: [],
+    body: '# Tidy notes\n\nSort them by day.',
+    ...change,
+  },
+  tokens,
+});
+
+/** What the skills' screen is told: there are none. */
+export const skillList = (change: Partial<SkillList> = {}): SkillList => ({
+  skills: [],
+  troubles: [],
+  folders: ['~/skills'],
+  canCall: true,
+  ...change,
+});
+
+/** A model of the catalogue that is here. */
+export const aModel = (change: Partial<ModelShown> = {}): ModelShown => ({
+  id: 'small',
+  name: 'Small',
+  note: 'Quick, and good at short tasks.',
+  origin: 'catalogue',
+  foundIn: null,
+  path: '/models/small.gguf',
+  sizeBytes: 610_000_000,
+  quantisation: 'Q4_1',
+  contextTokens: 32_768,
+  needsBytes: 1_200_000_000,
+  fit: 'fits',
+  licence: 'Apache-2.0',
+  page: 'https://example.org/small',
+  trouble: null,
+  canFetch: false,
   ...change,
 });

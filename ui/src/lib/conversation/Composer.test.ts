@@ -1,16 +1,28 @@
-import { createEvent, fireEvent, render, screen } from '@testing-library/svelte';
+import { createEvent, fireEvent, render, screen, waitFor } from '@testing-library/svelte';
 import userEvent from '@testing-library/user-event';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { api, resetApi } from '../../test/api';
+import { aDocument, aSkill, skillList } from '../../test/values';
+import { Attached } from '../state/attached.svelte';
 import Composer from './Composer.svelte';
 import { directionOf } from './long-draft';
 
+vi.mock('../api', async () => (await import('../../test/api')).api);
+
 function setUp(
-  over: { draft?: string; busy?: boolean; tokenCount?: number | null; disabledReason?: string | null } = {},
+  over: {
+    draft?: string;
+    busy?: boolean;
+    tokenCount?: number | null;
+    disabledReason?: string | null;
+    attached?: Attached;
+  } = {},
 ) {
   const calls = { onSend: vi.fn(), onStop: vi.fn(), onDraft: vi.fn() };
-  const view = render(Composer, { draft: '', busy: false, tokenCount: null, ...over, ...calls });
+  const attached = over.attached ?? new Attached();
+  const view = render(Composer, { draft: '', busy: false, tokenCount: null, ...over, attached, ...calls });
   const field = screen.getByRole<HTMLTextAreaElement>('textbox', { name: 'Message' });
-  return { ...calls, ...view, field, user: userEvent.setup() };
+  return { ...calls, ...view, attached, field, user: userEvent.setup() };
 }
 
 /** A drop or paste that carries files, or text. */
@@ -18,6 +30,16 @@ const transfer = (types: string[], files: File[] = []) =>
   ({ types, files, getData: () => '' }) as unknown as DataTransfer;
 const aFile = new File(['x'], 'notes.txt', { type: 'text/plain' });
 
+// jsdom lays nothing out, and a menu beside a button that is nowhere is not shown.
+const rects = () =>
+  vi
+    .spyOn(Element.prototype, 'getClientRects')
+    .mockImplementation(() => [new DOMRect(0, 0, 80, 30)] as unknown as DOMRectList);
+
+beforeEach(() => {
+  resetApi();
+  rects();
+});
 afterEach(() => vi.restoreAllMocks());
 
 describe('sending', () => {
@@ -152,7 +174,7 @@ describe('the field', () => {
   it('finds its direction by what is typed, and says how it is used', () => {
     const { field } = setUp();
     expect(field).toHaveAttribute('dir', 'auto');
-    expect(field).toHaveAccessibleDescription('Enter sends, Shift+Enter breaks the line.');
+    expect(field).toHaveAccessibleDescription(/^Enter sends, Shift\+Enter breaks the line\./);
   });
 
   it('tells how many tokens are typed', async () => {
@@ -221,46 +243,171 @@ describe('a very long text', () => {
 });
 
 describe('files', () => {
-  it('dropped anywhere stay out of the page, and it is said that they cannot be attached', async () => {
-    setUp();
+  const withFiles = async () => {
+    const view = setUp();
+    return { ...view, chips: () => screen.queryAllByTestId('composer-chip').map((chip) => chip.textContent) };
+  };
+
+  it('dropped anywhere stay out of the page, and become documents of the message', async () => {
+    const { chips, attached } = await withFiles();
     const over = createEvent.dragOver(document.body, { dataTransfer: transfer(['Files'], [aFile]) });
     await fireEvent(document.body, over);
     const drop = createEvent.drop(document.body, { dataTransfer: transfer(['Files'], [aFile]) });
     await fireEvent(document.body, drop);
     expect([over.defaultPrevented, drop.defaultPrevented]).toEqual([true, true]);
-    expect(screen.getByRole('status')).toHaveTextContent('Files cannot be attached yet');
+    await waitFor(() => expect(api.attachFile).toHaveBeenCalledOnce());
+    const [name, bytes] = api.attachFile.mock.calls[0]!;
+    expect([name, [...bytes]]).toEqual(['notes.txt', [120]]);
+    await waitFor(() => expect(chips()).toEqual([expect.stringMatching(/notes\.txt\s*reading…/)]));
+    expect(attached.asked()).toEqual({ documents: ['notes.txt'], allDocuments: false, skills: [] });
   });
 
-  it('that are pasted are refused with the same words', async () => {
-    const { field } = setUp();
+  it('that are pasted are attached the same way', async () => {
+    const { field } = await withFiles();
     const paste = createEvent.paste(field, { clipboardData: transfer(['Files'], [aFile]) });
     await fireEvent(field, paste);
     expect(paste.defaultPrevented).toBe(true);
-    expect(screen.getByRole('status')).toHaveTextContent('Files cannot be attached yet');
+    await waitFor(() => expect(api.attachFile).toHaveBeenCalledOnce());
   });
 
   it('that come with their text are pasted as the text', async () => {
-    const { field } = setUp();
+    const { field } = await withFiles();
     const paste = createEvent.paste(field, { clipboardData: transfer(['text/plain', 'Files'], [aFile]) });
     await fireEvent(field, paste);
     expect(paste.defaultPrevented).toBe(false);
-    expect(screen.getByRole('status').textContent).toBe('');
+    expect(api.attachFile).not.toHaveBeenCalled();
   });
 
   it('are no matter of dropped text', async () => {
-    const { field } = setUp();
+    const { field } = await withFiles();
     const drop = createEvent.drop(field, { dataTransfer: transfer(['text/plain']) });
     await fireEvent(field, drop);
     expect(drop.defaultPrevented).toBe(false);
   });
 
-  it('are forgotten when typing goes on, or when it is dismissed', async () => {
-    const { field, user } = setUp();
-    await fireEvent.drop(window, { dataTransfer: transfer(['Files'], [aFile]) });
-    await user.type(field, 'a');
-    expect(screen.getByRole('status').textContent).toBe('');
-    await fireEvent.drop(window, { dataTransfer: transfer(['Files'], [aFile]) });
-    await user.click(screen.getByRole('button', { name: 'Dismiss' }));
-    expect(screen.getByRole('status').textContent).toBe('');
+  it('are chosen from the menu', async () => {
+    const { user } = await withFiles();
+    await user.click(screen.getByRole('button', { name: 'Add documents and skills' }));
+    expect(await screen.findByRole('menuitem', { name: 'Attach files…' })).toBeVisible();
+    await user.keyboard('{Escape}');
+    await user.upload(screen.getByTestId('file-picker'), [aFile, new File(['y'], 'photo.png')]);
+    await waitFor(() => expect(screen.getAllByTestId('composer-chip')).toHaveLength(2));
   });
+
+  it('that are still being copied hold the message back, and it is said', async () => {
+    let copied = (): void => {};
+    const { field, user, onSend, attached } = await withFiles();
+    api.attachFile.mockReturnValue(
+      new Promise((resolve) => (copied = () => resolve(aDocument({ id: 'd9', name: 'notes.txt' })))),
+    );
+    await fireEvent.drop(window, { dataTransfer: transfer(['Files'], [aFile]) });
+    await user.type(field, 'Sum it up{Enter}');
+    expect(onSend).not.toHaveBeenCalled();
+    expect(screen.getByText(/as soon as the files are copied/)).toBeInTheDocument();
+    await waitFor(() => expect(api.attachFile).toHaveBeenCalled());
+    copied();
+    await waitFor(() => expect(attached.isCopying).toBe(false));
+    await user.type(field, '{Enter}');
+    expect(onSend).toHaveBeenCalledExactlyOnceWith('Sum it up');
+  });
+
+  it('that cannot be had say why, and leave nothing', async () => {
+    const onFailure = vi.fn();
+    setUp({ attached: new Attached(onFailure) });
+    api.attachFile.mockRejectedValue({ message: 'The disk is full.' });
+    await fireEvent.drop(window, { dataTransfer: transfer(['Files'], [aFile]) });
+    await waitFor(() =>
+      expect(onFailure).toHaveBeenCalledExactlyOnceWith('notes.txt was not attached: The disk is full.'),
+    );
+    expect(screen.queryAllByTestId('composer-chip')).toEqual([]);
+  });
+});
+
+describe('picking a document', () => {
+  const garden = aDocument({ id: 'd1', name: 'garden.pdf' });
+  const options = () =>
+    screen.queryAllByRole('option').map((option) => option.querySelector('.name')?.textContent);
+
+  it('is by @ and its name; what was typed for it goes, and a chip comes', async () => {
+    const { field, user, attached, onSend } = setUp();
+    api.suggestDocuments.mockResolvedValue([garden]);
+    await user.type(field, 'About @gar');
+    await waitFor(() => expect(api.suggestDocuments).toHaveBeenLastCalledWith('gar'));
+    await waitFor(() => expect(options()).toEqual(['garden.pdf']));
+    expect(field).toHaveAttribute('aria-activedescendant', screen.getByRole('option').id);
+    expect(field).toHaveAttribute('aria-controls', screen.getByRole('listbox').id);
+    await waitFor(async () => {
+      await user.keyboard('{Enter}');
+      expect(field).toHaveValue('About ');
+    });
+    expect(onSend).not.toHaveBeenCalled();
+    expect(screen.getByTestId('composer-chip')).toHaveTextContent('garden.pdf');
+    expect(attached.asked().documents).toEqual(['d1']);
+    expect(screen.queryByRole('listbox')).toBeNull();
+  });
+
+  it('offers all of them first, and goes by arrow keys and Tab', async () => {
+    const { field, user, attached } = setUp();
+    api.suggestDocuments.mockResolvedValue([garden, aDocument({ id: 'd2', name: 'soup.md' })]);
+    await user.type(field, '@');
+    await waitFor(() => expect(options()).toEqual(['All documents', 'garden.pdf', 'soup.md']));
+    await user.keyboard('{ArrowUp}');
+    expect(screen.getByRole('option', { selected: true })).toHaveTextContent('soup.md');
+    await user.keyboard('{ArrowDown}{Tab}');
+    expect(attached.allDocuments).toBe(true);
+    expect(field).toHaveFocus();
+    await user.click(screen.getByRole('button', { name: 'Remove All documents' }));
+    expect(attached.allDocuments).toBe(false);
+  });
+
+  it('is given up by Escape, which stops nothing', async () => {
+    const { field, user, onStop } = setUp({ busy: true });
+    await user.type(field, '@x{Escape}');
+    expect(screen.queryByTestId('mention-menu')).toBeNull();
+    expect(onStop).not.toHaveBeenCalled();
+    await user.keyboard('y');
+    expect(screen.queryByTestId('mention-menu')).toBeNull();
+    await user.keyboard(' @');
+    expect(screen.getByTestId('mention-menu')).toBeInTheDocument();
+  });
+
+  it('leaves Enter to the message where nothing fits', async () => {
+    const { field, user, onSend } = setUp();
+    await user.type(field, 'Hi @nobody');
+    expect(await screen.findByText('No document fits “nobody”.')).toBeVisible();
+    await user.keyboard('{Enter}');
+    expect(onSend).toHaveBeenCalledExactlyOnceWith('Hi @nobody');
+  });
+
+  it('takes no key of the input method', async () => {
+    const { field, user, attached } = setUp();
+    api.suggestDocuments.mockResolvedValue([garden]);
+    await user.type(field, '@gar');
+    await waitFor(() => expect(options()).toEqual(['garden.pdf']));
+    await fireEvent.keyDown(field, { key: 'Enter', isComposing: true });
+    expect(attached.documents).toEqual([]);
+  });
+
+  it('begins from the menu too', async () => {
+    const { field, user } = setUp({ draft: 'About' });
+    await user.click(screen.getByRole('button', { name: 'Add documents and skills' }));
+    await user.click(await screen.findByRole('menuitem', { name: /^Documents/ }));
+    expect(await screen.findByTestId('mention-menu')).toBeInTheDocument();
+    expect(field).toHaveValue('About @');
+    expect(field).toHaveFocus();
+  });
+});
+
+it('picks a skill by a / at the beginning, among those that are on', async () => {
+  const { field, user, attached } = setUp();
+  api.listSkills.mockResolvedValue(
+    skillList({
+      skills: [aSkill(), aSkill({ name: 'tidy-off', isEnabled: false }), aSkill({ name: 'count' })],
+    }),
+  );
+  await user.type(field, '/tidy');
+  expect(await screen.findByRole('option')).toHaveTextContent('tidy-notes');
+  await user.keyboard('{Enter}');
+  expect(field).toHaveValue('');
+  expect(attached.skills).toEqual(['tidy-notes']);
 });

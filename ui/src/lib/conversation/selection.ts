@@ -50,6 +50,7 @@ function write(node: Node, list: List | null): string {
   if (!(node instanceof Element)) return writeChildren(node, list);
   if (node.matches('.katex')) return formulaSource(node);
   if (node.matches(SKIPPED)) return '';
+  if (node.matches('.citation')) return `[${writeChildren(node, list)}]`;
   switch (node.tagName) {
     case 'BR':
       return LINE;

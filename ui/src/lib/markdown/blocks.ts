@@ -40,6 +40,13 @@ export class MarkdownStream {
   /** What the text before the tail says, and what the whole text does. */
   #frozenContext: Context = NO_CONTEXT;
   #context: Context = NO_CONTEXT;
+  readonly #empty: Context;
+
+  /** `citations`: links to `passage:N` are marks. */
+  constructor(citations = false) {
+    this.#empty = citations ? { ...NO_CONTEXT, citations } : NO_CONTEXT;
+    this.#reset();
+  }
 
   /** The blocks of `text`. Cheap when it begins with the text of the call before; otherwise all is read anew. */
   update(text: string, streaming: boolean): readonly Block[] {
@@ -78,8 +85,8 @@ export class MarkdownStream {
     this.#blocks = [];
     this.#tailStart = 0;
     this.#readUpTo = 0;
-    this.#frozenContext = NO_CONTEXT;
-    this.#context = NO_CONTEXT;
+    this.#frozenContext = this.#empty;
+    this.#context = this.#empty;
   }
 
   /**
@@ -153,12 +160,14 @@ export class MarkdownStream {
 
 const finished = new LruCache<string, readonly Block[]>(8_000_000);
 
-/** The blocks of a finished text; a text seen lately is not read again. */
-export function finishedBlocks(text: string): readonly Block[] {
-  const known = finished.get(text);
+/** The blocks of a finished text, with marks or without; a text seen lately is not read again. */
+export function finishedBlocks(text: string, citations = false): readonly Block[] {
+  // No text of an answer has this sign.
+  const key = citations ? `\0${text}` : text;
+  const known = finished.get(key);
   if (known !== undefined) return known;
-  const blocks = new MarkdownStream().update(text, false);
-  rememberFinished(text, blocks);
+  const blocks = new MarkdownStream(citations).update(text, false);
+  rememberFinished(key, blocks);
   return blocks;
 }
 
@@ -214,7 +223,7 @@ function parse(
     });
   }
   const headingBase = before.headingBase ?? firstHeading(tokens);
-  return { groups, context: { references: env.references, headingBase } };
+  return { groups, context: { ...before, references: env.references, headingBase } };
 }
 
 /** Offsets of all lines; the one past the last line is the text's length. */

@@ -10,6 +10,8 @@ export type RenderEnv = {
   streaming: boolean;
   /** The level of the text's first heading; found when it is not given. */
   headingBase?: number | undefined;
+  /** Links to `passage:N` are marks that name what the answer was given. */
+  citations?: boolean | undefined;
   /** Delimiters that an inline text is known not to contain any more. */
   misses?: WeakMap<StateInline, Set<string>>;
 };

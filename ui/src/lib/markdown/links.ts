@@ -1,10 +1,15 @@
 // Links and images. An answer is text from a model: only web and mail addresses are links, and nothing is ever loaded
-// because an answer names it, so an image is a link to it with its description.
+// because an answer names it, so an image is a link to it with its description. Where the program has put in marks that
+// name what the answer was given, as links to `passage:N`, they become buttons of the page.
 import type { MarkdownIt, StateCore, Token } from 'markdown-it';
 import { conversationStrings } from '../strings.conversation';
+import type { RenderEnv } from './env';
 
 /** Whether a link may be offered to the person. */
 export const isAllowedLink = (href: string): boolean => /^(?:https?:\/\/|mailto:)[^\s]/i.test(href.trim());
+
+/** Which of the things that were given a mark names; null for every other link. */
+const citedBy = (href: string): string | null => /^passage:(\d{1,6})$/.exec(href)?.[1] ?? null;
 
 /** Adds the rules for links and images to a markdown-it instance. */
 export function links(md: MarkdownIt): void {
@@ -25,9 +30,11 @@ function rewrite(state: StateCore, tokens: Token[]): void {
     const token = tokens[index]!;
     if (token.type === 'link_open') {
       const href = String(token.attrGet('href') ?? '');
-      inert.push(!isAllowedLink(href));
+      const cited = (state.env as RenderEnv).citations === true ? citedBy(href) : null;
+      inert.push(cited === null && !isAllowedLink(href));
       insideLink++;
-      if (isAllowedLink(href)) setLink(token, href);
+      if (cited !== null) setCitation(token, cited);
+      else if (isAllowedLink(href)) setLink(token, href);
       else setInert(token, href);
     } else if (token.type === 'link_close') {
       insideLink--;
@@ -48,6 +55,14 @@ function setLink(token: Token, href: string): void {
     ['rel', 'noopener noreferrer nofollow'],
   ];
   if (title !== null) token.attrSet('title', title);
+}
+
+function setCitation(token: Token, given: string): void {
+  token.attrs = [
+    ['class', 'citation'],
+    ['href', '#'],
+    ['data-passage', given],
+  ];
 }
 
 function setInert(token: Token, href: string): void {

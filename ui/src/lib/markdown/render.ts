@@ -25,6 +25,8 @@ export type Context = {
   readonly references: References;
   /** The level of the document's first heading, which is shown as the first below those of the page. */
   readonly headingBase: number | undefined;
+  /** Links to `passage:N` are marks that name what the answer was given; else they are no links. */
+  readonly citations?: boolean;
 };
 
 /** HTML of markdown text: a whole document, or a block of one in its context. */
@@ -33,6 +35,7 @@ export function renderMarkdown(text: string, context?: Context, streaming = fals
   const env: RenderEnv = {
     references: { ...context?.references },
     headingBase: context?.headingBase,
+    citations: context?.citations,
     streaming,
   };
   return markdown.render(text, env);

@@ -8,6 +8,7 @@ import type {
   ChatList,
   ChatSummary,
   ExportFormat,
+  Given,
   ModelState,
   Phase,
   SearchHit,
@@ -15,15 +16,20 @@ import type {
   Start,
 } from '../bindings';
 import { strings } from '../strings';
+import { Attached } from './attached.svelte';
 import { adoptChat, answeredChats, applyToAnswers, applyToChat, turnUnderWay, type Answers } from './chat';
 import { Drafts } from './drafts.svelte';
 import { Engine } from './engine.svelte';
 import { Layout } from './layout.svelte';
+import { Library } from './library.svelte';
 import { sortList, withFolder, withoutChat, withoutFolder, withSummary } from './list';
 import { Meter } from './meter.svelte';
+import { hashOf, placeOf, type View } from './place';
 import { Sections } from './sections.svelte';
 import { SettingsState } from './settings.svelte';
+import { Sources } from './sources.svelte';
 import { Toasts } from './toasts.svelte';
+import { Tools } from './tools.svelte';
 
 /** What the program says of itself once. */
 export type Facts = Pick<Start, 'defaultSettings' | 'version' | 'commit' | 'dataFolder' | 'isMac'>;
@@ -31,10 +37,14 @@ export type Facts = Pick<Start, 'defaultSettings' | 'version' | 'commit' | 'data
 /** A dialog over the page. */
 export type DialogName = 'search' | 'settings';
 
+/** A document to be shown, and in it the passage that is meant, with its text in case the document is gone. */
+export type DocumentWanted = {
+  path: string;
+  passage: { label: string; text: string; start: number; end: number } | null;
+};
+
 /** Long enough to find the way to "Undo" by keyboard. */
 const UNDO_MS = 15_000;
-
-const OPEN_CHAT = /^#chat-(\d+)$/;
 
 /** Everything a running page knows. Made when the program has answered `start`. */
 export class AppState {
@@ -46,6 +56,10 @@ export class AppState {
   readonly meter = new Meter();
   readonly engine = new Engine();
   readonly sections = new Sections();
+  readonly attached: Attached;
+  readonly sources = new Sources();
+  readonly tools: Tools;
+  readonly library = new Library();
 
   list: ChatList;
   model: ModelState;
@@ -56,6 +70,10 @@ export class AppState {
   sendError = $state<string | null>(null);
   isSending = $state(false);
   dialog = $state<DialogName | null>(null);
+  /** The document that is open over the page. */
+  document = $state.raw<DocumentWanted | null>(null);
+  /** The skill to be open when its screen is shown. */
+  wantedSkill = $state<string | null>(null);
   /** Whether the title of the chat on show is being changed. */
   isRenaming = $state(false);
   /** The address that a person is asked about. */
@@ -80,6 +98,7 @@ export class AppState {
   #isAsking = false;
   #deleted = new Set<number>();
   #newChatDraft: string;
+  #view = $state<View>('chat');
 
   constructor(start: Start, toasts: Toasts) {
     this.facts = start;
@@ -89,6 +108,8 @@ export class AppState {
     this.chat = $state.raw(null);
     this.answers = $state.raw(new Map(start.phases.map(({ chat, turn, phase }) => [turn, { chat, phase }])));
     this.settings = new SettingsState(start.settings, () => this.measure());
+    this.attached = new Attached((message) => this.toasts.error(message));
+    this.tools = new Tools(start.questions);
     this.drafts = new Drafts((error) => this.toasts.error(strings.errors.draft(api.messageOf(error))));
     this.#newChatDraft = start.newChatDraft;
     this.drafts.show(null, start.newChatDraft);
@@ -100,13 +121,13 @@ export class AppState {
     for (const notice of start.notices) toasts.info(notice, { lifeMs: null });
   }
 
-  /** Shows the chat that was on show before the page was loaded anew. */
+  /** Shows what was on show before the page was loaded anew. */
   async resume(): Promise<void> {
     void this.engine.ask();
-    const open = OPEN_CHAT.exec(location.hash)?.[1];
-    const id = open === undefined ? null : Number(open);
+    const { view, chat: id } = placeOf(location.hash);
     if (id !== null && this.list.chats.some((chat) => chat.id === id)) await this.openChat(id);
     else this.newChat();
+    this.view = view;
   }
 
   /** Applies what happened, in order. */
@@ -114,13 +135,41 @@ export class AppState {
     for (const event of events) this.#applyOne(event);
   }
 
-  // Which chat is on show
+  // Which chat is on show, or which screen in its place
+
+  get view(): View {
+    return this.#view;
+  }
+
+  /** The chat stays as it is under a screen. */
+  set view(view: View) {
+    if (view !== 'chat') void this.drafts.flush();
+    this.#view = view;
+    this.#keepPlace();
+  }
 
   /** Shows the chat that does not exist yet. */
   newChat(): void {
     void this.drafts.flush();
     this.#place += 1;
+    this.attached.clear();
+    this.view = 'chat';
     this.#show(null);
+  }
+
+  /** Shows something that an answer was made from. */
+  showGiven = ({ label, text, source }: Given): void => {
+    if (source.kind === 'passage') {
+      const { path, start, end } = source;
+      this.document = { path, passage: { label, text, start, end } };
+    } else if (source.kind === 'earlier') this.wantedTurn = source.turn;
+    else if (source.kind === 'skill') this.openSkill(source.name);
+  };
+
+  /** Shows a skill on its screen. */
+  openSkill(name: string): void {
+    this.wantedSkill = name;
+    this.view = 'skills';
   }
 
   /** Shows a chat, and in it a turn, which may be on another branch than the one shown last. */
@@ -133,6 +182,8 @@ export class AppState {
         read = await this.#read(() => api.selectBranch(turn));
       }
       if (place !== this.#place) return;
+      if (this.chat?.summary.id !== id) this.attached.clear();
+      this.view = 'chat';
       this.#show(read.chat, read.order);
       this.wantedTurn = turn;
     });
@@ -149,14 +200,18 @@ export class AppState {
     this.isSending = true;
     this.sendError = null;
     this.drafts.take();
+    const asked = this.attached.asked();
+    this.attached.sent();
     try {
-      const { chat, order } = await this.#read(() => api.send(from, parent, text));
+      const { chat, order } = await this.#read(() => api.send(from, parent, text, asked));
       void this.drafts.sent(from);
       if (from === null) this.#newChatDraft = '';
       if (place === this.#place) this.#show(chat, order);
     } catch (error) {
-      if (place === this.#place) this.sendError = api.messageOf(error);
-      else this.toasts.error(api.messageOf(error));
+      if (place === this.#place) {
+        this.sendError = api.messageOf(error);
+        this.attached.giveBack(asked);
+      } else this.toasts.error(api.messageOf(error));
       this.drafts.giveBack(from, text);
       this.measure();
     } finally {
@@ -298,6 +353,8 @@ export class AppState {
     }
     for (const log of this.#logs) log.push(event);
     this.answers = applyToAnswers(this.answers, event);
+    this.tools.take(event);
+    this.library.take(event);
     if (this.chat !== null) {
       const { chat, gap } = applyToChat(this.chat, event);
       this.chat = chat;
@@ -312,7 +369,11 @@ export class AppState {
         if (!this.#deleted.has(event.summary.id)) this.list = withSummary(this.list, event.summary);
         break;
       case 'ended':
+        this.sources.forget(event.turn.id);
         if (event.turn.chat === this.chat?.summary.id) this.measure();
+        break;
+      case 'documents':
+        this.attached.indexed(event.indexing);
         break;
       case 'notice':
         this.toasts.info(event.message, { lifeMs: null });
@@ -333,10 +394,15 @@ export class AppState {
       this.wantedTurn = null;
       this.isRenaming = false;
       this.drafts.show(chat?.summary.id ?? null, chat === null ? this.#newChatDraft : chat.summary.draft);
-      const page = location.pathname + location.search;
-      history.replaceState(null, '', chat === null ? page : `${page}#chat-${chat.summary.id}`);
+      this.#keepPlace();
     }
     this.measure();
+  }
+
+  /** Keeps in the address what is on show, for when the page is loaded anew. */
+  #keepPlace(): void {
+    const place = { view: this.#view, chat: this.chat?.summary.id ?? null };
+    history.replaceState(null, '', location.pathname + location.search + hashOf(place));
   }
 
   /** A chat as a command gives it, brought up to date with what happened meanwhile. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { api, emit, resetApi } from '../../test/api';
-import { chatOf, startOf, summary, turn } from '../../test/values';
+import { aDocument, aPassage, chatOf, indexing, startOf, summary, turn } from '../../test/values';
 import type { AppEvent, Chat, Start } from '../bindings';
 import { AppState } from './app.svelte';
 import { Toasts } from './toasts.svelte';
@@ -35,6 +35,7 @@ const text = (from: number, piece: string): AppEvent => ({
 const asked = turn({ id: 1, role: 'user', text: 'Why?' });
 const answerOf = (words: string, state: 'writing' | 'done' = 'writing') =>
   turn({ id: 2, parent: 1, text: words, state });
+const nothing = { documents: [], allDocuments: false, skills: [] };
 const shownText = (app: AppState) => app.chat?.turns.at(-1)?.text;
 
 beforeEach(() => history.replaceState(null, '', '/'));
@@ -164,7 +165,7 @@ describe('sending', () => {
     expect(app.drafts.text).toBe('Why?');
     api.send.mockResolvedValue(chatOf([asked, answerOf('')], { id: 1, title: 'Why?' }));
     await app.send('Why?');
-    expect(api.send).toHaveBeenCalledExactlyOnceWith(null, null, 'Why?');
+    expect(api.send).toHaveBeenCalledExactlyOnceWith(null, null, 'Why?', nothing);
     expect(app.chat?.summary.title).toBe('Why?');
     expect(app.list.chats.map(({ id }) => id)).toEqual([1]);
     expect(app.drafts.text).toBe('');
@@ -177,7 +178,7 @@ describe('sending', () => {
     await app.openChat(1);
     api.send.mockResolvedValue(chatOf([]));
     await app.send('And?');
-    expect(api.send).toHaveBeenCalledExactlyOnceWith(1, 2, 'And?');
+    expect(api.send).toHaveBeenCalledExactlyOnceWith(1, 2, 'And?', nothing);
   });
 
   it('that fails leaves the message in the composer, with the reason', async () => {
@@ -221,6 +222,129 @@ describe('sending', () => {
     void app.send('one');
     void app.send('two');
     expect(api.send).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('what a message is asked with', () => {
+  const garden = aDocument({ id: 'd1', state: 'waiting' });
+
+  it('goes with it; documents stay for the next one, skills do not', async () => {
+    const app = await begin();
+    app.attached.addDocument(garden);
+    app.attached.addDocument(garden);
+    app.attached.addSkill('tidy-notes');
+    api.send.mockResolvedValue(chatOf([asked, answerOf('', 'done')], { id: 1 }));
+    await app.send('Why?');
+    await app.send('And?');
+    expect(api.send.mock.calls.map(([, , , with_]) => with_)).toEqual([
+      { documents: ['d1'], allDocuments: false, skills: ['tidy-notes'] },
+      { documents: ['d1'], allDocuments: false, skills: [] },
+    ]);
+  });
+
+  it('is no matter of another chat', async () => {
+    const app = await begin({ list: { chats: [summary()], folders: [] } });
+    app.attached.addDocument(garden);
+    app.attached.allDocuments = true;
+    await app.openChat(1);
+    expect(app.attached.asked()).toEqual(nothing);
+  });
+
+  it('is there again when the message could not be sent', async () => {
+    const app = await begin();
+    app.attached.addSkill('tidy-notes');
+    api.send.mockRejectedValue({ message: 'No.' });
+    await app.send('Why?');
+    expect(app.attached.skills).toEqual(['tidy-notes']);
+  });
+
+  it('says when a document that waited was read', async () => {
+    vi.useFakeTimers();
+    const app = await begin();
+    app.attached.addDocument(garden);
+    const documents = [{ ...garden, state: 'ready' as const }];
+    api.listDocuments.mockResolvedValue({
+      sources: [],
+      documents,
+      total: 1,
+      indexing: indexing(),
+      notes: [],
+    });
+    emit({ kind: 'documents', indexing: indexing({ ready: 1 }) });
+    emit({ kind: 'documents', indexing: indexing({ ready: 1, passages: 9 }) });
+    await vi.advanceTimersByTimeAsync(600);
+    vi.useRealTimers();
+    expect(api.listDocuments).toHaveBeenCalledExactlyOnceWith('garden.pdf', null, null);
+    expect(app.attached.documents[0]?.state).toBe('ready');
+  });
+});
+
+describe('screens', () => {
+  it('lie over the chat, which is there when one comes back, and are kept over a reload', async () => {
+    const list = { chats: [summary()], folders: [] };
+    const app = await begin({ list });
+    await app.openChat(1);
+    app.view = 'documents';
+    expect(location.hash).toBe('#documents,chat-1');
+    const anew = await begin({ list });
+    expect([anew.view, anew.chat?.summary.id]).toEqual(['documents', 1]);
+    anew.view = 'chat';
+    expect([location.hash, anew.chat?.summary.id]).toEqual(['#chat-1', 1]);
+  });
+
+  it('make room for a chat that is opened, and for a new one', async () => {
+    const app = await begin({ list: { chats: [summary()], folders: [] } });
+    app.view = 'skills';
+    await app.openChat(1);
+    expect(app.view).toBe('chat');
+    app.view = 'models';
+    app.newChat();
+    expect([app.view, location.hash]).toEqual(['chat', '']);
+  });
+});
+
+describe('what an answer was made from', () => {
+  it('is asked once, and anew when the answer is another', async () => {
+    const app = await begin();
+    api.sources.mockResolvedValue({ text: 'So.', given: [aPassage()], cited: [0] });
+    await Promise.all([app.sources.ask(2), app.sources.ask(2)]);
+    expect(api.sources).toHaveBeenCalledExactlyOnceWith(2);
+    expect(app.sources.of(2)?.cited).toEqual([0]);
+    emit({ kind: 'ended', turn: answerOf('So.', 'done') });
+    expect(app.sources.of(2)).toBeNull();
+    await app.sources.ask(2);
+    expect(api.sources).toHaveBeenCalledTimes(2);
+  });
+
+  it('is left out where it cannot be told', async () => {
+    const app = await begin();
+    api.sources.mockRejectedValue({ message: 'No.' });
+    await app.sources.ask(2);
+    await app.sources.ask(2);
+    expect(app.sources.of(2)).toBeNull();
+    expect(api.sources).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe('questions before something runs', () => {
+  const asking = { id: 4, chat: 1, question: { words: 'Run count.py?', alwaysMeans: 'all scripts' } };
+
+  it('wait until they are decided or withdrawn', async () => {
+    const app = await begin({ questions: [asking] });
+    emit({ kind: 'asks', asking: { ...asking, id: 5 } });
+    expect(app.tools.questions.map(({ id }) => id)).toEqual([4, 5]);
+    emit({ kind: 'asked', id: 4 });
+    await app.tools.answer(app.tools.questions[0]!, 'always');
+    expect(api.answerQuestion).toHaveBeenCalledExactlyOnceWith(5, 'always');
+    expect(app.tools.questions).toEqual([]);
+  });
+
+  it('come back when the decision did not arrive', async () => {
+    const app = await begin({ questions: [asking] });
+    api.answerQuestion.mockRejectedValue({ message: 'No.' });
+    await app.attempt(() => app.tools.answer(asking, 'once'));
+    expect(app.tools.questions).toEqual([asking]);
+    expect(app.toasts.shown.at(-1)?.message).toBe('No.');
   });
 });
 
