@@ -365,12 +365,23 @@ describe('settings', () => {
     );
   });
 
+  it('set the language, which is remembered for the next time the page is loaded', async () => {
+    const user = await open();
+    await user.keyboard('{Control>},{/Control}');
+    const language = within(await screen.findByRole('radiogroup', { name: 'Language' }));
+    expect(language.getByRole('radio', { name: 'System' })).toBeChecked();
+    await user.click(language.getByRole('radio', { name: 'English' }));
+    expect(api.saveSettings).toHaveBeenLastCalledWith(settings({ language: 'english' }));
+    await waitFor(() => expect(localStorage.getItem('reprise.language')).toBe('english'));
+  });
+
   it('set the theme of the page', async () => {
     const user = await open();
     await user.keyboard('{Control>},{/Control}');
-    await user.click(await screen.findByRole('radio', { name: 'Dark' }));
+    const theme = within(await screen.findByRole('radiogroup', { name: 'Theme' }));
+    await user.click(theme.getByRole('radio', { name: 'Dark' }));
     await waitFor(() => expect(document.documentElement.dataset.theme).toBe('dark'));
-    await user.click(screen.getByRole('radio', { name: 'System' }));
+    await user.click(theme.getByRole('radio', { name: 'System' }));
     await waitFor(() => expect(document.documentElement.dataset.theme).toBeUndefined());
   });
 });

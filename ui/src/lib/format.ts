@@ -1,7 +1,5 @@
 // Numbers, sizes and plurals in the catalogue's language, all by Intl.
-
-/** The language the catalogue is written in. */
-export const locale = 'en';
+import { locale } from './language';
 
 const integer = new Intl.NumberFormat(locale, { maximumFractionDigits: 0 });
 const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 0 });

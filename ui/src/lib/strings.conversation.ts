@@ -1,22 +1,15 @@
 // Every word of the conversation and the composer, for the eye and for screen readers, in one place.
 import type { DocumentState } from './bindings';
-import { formatInteger, plural } from './format';
+import { formatDecimal, formatInteger, plural } from './format';
+import { inLanguage } from './language';
+import { german } from './strings.conversation.de';
+import { seconds } from './strings.time';
 
 const counted = (value: number, one: string, other: string): string =>
   `${formatInteger(value)} ${plural(value, { one, other })}`;
 
-/** "0.8 s", "21 s", "3 min 5 s": a duration at the precision a person cares for. */
-export function seconds(value: number): string {
-  const tenths = Math.round(value * 10) / 10;
-  if (tenths === 0) return 'under 0.1 s';
-  if (tenths < 10) return `${tenths} s`;
-  const whole = Math.round(value);
-  if (whole < 60) return `${whole} s`;
-  const rest = whole % 60;
-  return rest === 0 ? `${Math.floor(whole / 60)} min` : `${Math.floor(whole / 60)} min ${rest} s`;
-}
-
-export const conversationStrings = {
+/** What the conversation says, in English. */
+export const english = {
   conversation: 'Conversation',
   you: 'You',
   assistant: 'Reprise',
@@ -76,7 +69,7 @@ export const conversationStrings = {
 
   firstToken: (ms: number): string => `${seconds(ms / 1000)} to first token`,
   speed: (tokensPerSecond: number): string =>
-    `${tokensPerSecond < 10 ? Math.round(tokensPerSecond * 10) / 10 : formatInteger(tokensPerSecond)} tokens/s`,
+    `${tokensPerSecond < 10 ? formatDecimal(Math.round(tokensPerSecond * 10) / 10) : formatInteger(tokensPerSecond)} tokens/s`,
   reused: (reused: number, total: number): string =>
     reused === 0
       ? `${counted(total, 'prompt token', 'prompt tokens')}, none reused`
@@ -156,3 +149,9 @@ export const conversationStrings = {
     whatItWrote: 'What it wrote',
   },
 };
+
+/** All of it, in whatever language. */
+export type ConversationStrings = typeof english;
+
+/** What the conversation says. */
+export const conversationStrings: ConversationStrings = inLanguage(english, german);

@@ -1,6 +1,8 @@
 // Every word of the screen of documents, and of a document that is open.
 import type { DocumentState, IndexWork } from './bindings';
 import { formatBytes, formatInteger, plural } from './format';
+import { inLanguage } from './language';
+import { german } from './strings.documents.de';
 
 const counted = (count: number, one: string, other: string): string =>
   `${formatInteger(count)} ${plural(count, { one, other })}`;
@@ -8,7 +10,7 @@ const documents = (count: number): string => counted(count, 'document', 'documen
 const passages = (count: number): string => counted(count, 'passage', 'passages');
 
 /** What is said of documents, in English. */
-export const documentStrings = {
+export const english = {
   title: 'Documents',
   intro:
     'What the model may look things up in. Write @ in a message to ask about a document, or about all of them.',
@@ -51,7 +53,7 @@ export const documentStrings = {
   lookAgain: 'Look again',
 
   sources: 'Added',
-  sourceKind: (isFolder: boolean) => (isFolder ? 'Folder' : 'File'),
+  sourceKind: (isFolder: boolean): string => (isFolder ? 'Folder' : 'File'),
   allSources: 'Show all',
   showOnly: (path: string) => `Show only what is in ${path}`,
   notThere: 'not there now',
@@ -101,3 +103,9 @@ export const documentStrings = {
     headings: (headings: string[]) => headings.join(' › '),
   },
 };
+
+/** All of it, in whatever language. */
+export type DocumentStrings = typeof english;
+
+/** What is said of documents. */
+export const documentStrings: DocumentStrings = inLanguage(english, german);

@@ -1,7 +1,9 @@
 // Every word about the engine in the context panel: its memory, its requests and the parts of the model.
 import type { ComponentState } from './bindings';
 import { formatBytes, formatDecimal, formatInteger, formatPercent, plural } from './format';
-import { seconds } from './strings.conversation';
+import { inLanguage } from './language';
+import { german } from './strings.engine.de';
+import { seconds } from './strings.time';
 
 const counted = (count: number, one: string, other: string): string =>
   `${formatInteger(count)} ${plural(count, { one, other })}`;
@@ -23,7 +25,7 @@ const methods: Record<string, string> = {
 };
 
 /** What the panel says of the engine, in English. */
-export const engineStrings = {
+export const english = {
   unnamed: 'Unnamed',
   unknown: 'Unknown',
   pages,
@@ -61,7 +63,7 @@ export const engineStrings = {
     ownersPages: 'Pages',
     ownersTokens: 'Tokens',
     // Around an owner's two numbers, for screen readers.
-    ownerState: (isActive: boolean) => (isActive ? ', in use, ' : ', kept, '),
+    ownerState: (isActive: boolean): string => (isActive ? ', in use, ' : ', kept, '),
     ownerPages: (count: number) => plural(count, { one: ' page, ', other: ' pages, ' }),
     ownerTokens: (count: number) => plural(count, { one: ' token', other: ' tokens' }),
     none: 'Nobody holds pages.',
@@ -162,3 +164,9 @@ export const engineStrings = {
     accepted: 'Guessed right',
   },
 };
+
+/** All of it, in whatever language. */
+export type EngineStrings = typeof english;
+
+/** What the panel says of the engine. */
+export const engineStrings: EngineStrings = inLanguage(english, german);

@@ -2,6 +2,8 @@
 import type { CallPurpose, PromptPart } from './bindings';
 import { formatBytes, formatDecimal, formatInteger, plural } from './format';
 import type { Kind, StepName } from './inspector/views';
+import { inLanguage } from './language';
+import { german, germanKept } from './strings.inspector.de';
 
 const counted = (count: number, one: string, other: string): string =>
   `${formatInteger(count)} ${plural(count, { one, other })}`;
@@ -25,7 +27,7 @@ function duration(ms: number): string {
 }
 
 /** What the inspector says, in English. */
-export const inspectorStrings = {
+export const english = {
   title: 'How this prompt was read',
   open: (line: string) => `${line}. Show how this prompt was read`,
   loading: 'Looking…',
@@ -125,14 +127,14 @@ export const inspectorStrings = {
 };
 
 /** What the settings say of what is kept on disk, in English. */
-export const keptStrings = {
+export const englishKept = {
   title: 'Kept on disk',
   sum: (bytes: number, chunks: number) => `${formatBytes(bytes)} in ${counted(chunks, 'chunk', 'chunks')}`,
   none: 'Nothing is kept yet.',
   hint: 'What the model computed for texts it read, so that it need not read them again. Your chats do not depend on it.',
   looking: 'Looking…',
   kinds: { chat: 'Chat', document: 'Document', skill: 'Skill', program: 'Program' } as Record<string, string>,
-  kind: (kind: string) => keptStrings.kinds[kind] ?? kind,
+  kind: (kind: string) => englishKept.kinds[kind] ?? kind,
   programs: {
     ask: 'Questions in the terminal',
     chat: 'Chats in the terminal',
@@ -154,3 +156,13 @@ export const keptStrings = {
   more: (count: number) => `and ${formatInteger(count)} more`,
   ago,
 };
+
+/** All of both, in whatever language. */
+export type InspectorStrings = typeof english;
+export type KeptStrings = typeof englishKept;
+
+/** What the inspector says. */
+export const inspectorStrings: InspectorStrings = inLanguage(english, german);
+
+/** What the settings say of what is kept on disk. */
+export const keptStrings: KeptStrings = inLanguage(englishKept, germanKept);

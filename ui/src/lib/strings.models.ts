@@ -1,12 +1,14 @@
 // Every word of the screen of models.
 import type { Fetching, Fit, ModelState } from './bindings';
 import { formatBytes, formatInteger, formatPercent, plural } from './format';
+import { inLanguage } from './language';
+import { german } from './strings.models.de';
 
 const tokens = (count: number): string =>
   `${formatInteger(count)} ${plural(count, { one: 'token', other: 'tokens' })}`;
 
 /** What is said of models, in English. */
-export const modelStrings = {
+export const english = {
   title: 'Models',
   intro: 'Which model answers. Changing it keeps all chats.',
   loading: 'Looking for models…',
@@ -67,3 +69,9 @@ export const modelStrings = {
   measuring: (activity: string, share: number) => `${activity}, ${formatPercent(share)}`,
   measuringLabel: 'Progress of the measurement',
 };
+
+/** All of it, in whatever language. */
+export type ModelStrings = typeof english;
+
+/** What is said of models. */
+export const modelStrings: ModelStrings = inLanguage(english, german);

@@ -1,16 +1,18 @@
 // Every word of the window around the conversation. A translation is another object of the same type.
-import type { KvStorage, ReuseChoice } from './bindings';
+import type { KvStorage, Language, ReuseChoice } from './bindings';
 import type { NumberSetting, Problem } from './settings/validate';
 import { formatInteger, plural } from './format';
+import { inLanguage } from './language';
 import type { Owner } from './state/budget';
 import type { ShortcutId } from './shortcuts';
 import type { View } from './state/place';
+import { german } from './strings.shell.de';
 
 const tokens = (count: number): string =>
   `${formatInteger(count)} ${plural(count, { one: 'token', other: 'tokens' })}`;
 
 /** What the window around the conversation says, in English. */
-export const shellStrings = {
+export const english = {
   app: {
     name: 'Reprise',
     starting: 'Starting…',
@@ -172,6 +174,9 @@ export const shellStrings = {
       about: 'About',
     },
     notSaved: (reason: string) => `Not saved: ${reason}`,
+    language: 'Language',
+    languages: { system: 'System', english: 'English', german: 'Deutsch' } satisfies Record<Language, string>,
+    languageHint: 'A change loads the window anew. What is being answered goes on.',
     theme: 'Theme',
     themes: { system: 'System', light: 'Light', dark: 'Dark' },
     systemPrompt: 'System prompt',
@@ -312,3 +317,9 @@ export const shellStrings = {
     unexpected: (reason: string) => `Something went wrong: ${reason}`,
   },
 };
+
+/** All of it, in whatever language. */
+export type ShellStrings = typeof english;
+
+/** What the window around the conversation says. */
+export const shellStrings: ShellStrings = inLanguage(english, german);

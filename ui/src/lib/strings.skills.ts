@@ -1,12 +1,14 @@
 // Every word of the screen of skills.
 import type { FileKind, Source } from './bindings';
 import { formatBytes, formatInteger, plural } from './format';
+import { inLanguage } from './language';
+import { german } from './strings.skills.de';
 
 const counted = (count: number, one: string, other: string): string =>
   `${formatInteger(count)} ${plural(count, { one, other })}`;
 
 /** What is said of skills, in English. */
-export const skillStrings = {
+export const english = {
   title: 'Skills',
   intro:
     'Instructions for one kind of task each. Write / at the beginning of a message to answer it with a skill.',
@@ -48,3 +50,9 @@ export const skillStrings = {
   troubles: 'Could not be used',
   folders: 'Where skills are looked for',
 };
+
+/** All of it, in whatever language. */
+export type SkillStrings = typeof english;
+
+/** What is said of skills. */
+export const skillStrings: SkillStrings = inLanguage(english, german);

@@ -1,5 +1,6 @@
 // The catalogue: all that a person reads or a screen reader says. The parts belong to the window, to the conversation and
-// to what the panel says of the engine.
+// to what the panel says of the engine. Each part is in the page's language (see `language`); what is said is told by the
+// English one, and `strings.*.de` says the same in German.
 import { conversationStrings } from './strings.conversation';
 import { documentStrings } from './strings.documents';
 import { engineStrings } from './strings.engine';

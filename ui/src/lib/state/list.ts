@@ -1,6 +1,6 @@
 // The sidebar's list of chats: its order, its groups and what changes them. Pure; the clock is passed in.
 import type { ChatList, ChatSummary, Folder } from '../bindings';
-import { locale } from '../format';
+import { locale } from '../language';
 
 /** The chats under one heading. Each chat is under one: pinned goes before folder, folder before day. */
 export type Section = {
