@@ -112,6 +112,10 @@ export const suggestDocuments = (query: string): Promise<DocumentShown[]> =>
   invoke('suggest_documents', { query });
 /** Asks for files, or for a folder; how many were added, none when the person changed their mind. */
 export const addDocuments = (folder: boolean): Promise<number> => invoke('add_documents', { folder });
+/** Adds the document that comes with the program, to try things with. */
+export const addSample = (): Promise<DocumentShown> => invoke('add_sample');
+/** Erases chats, documents and what is kept of texts: nothing of it can be had back. */
+export const eraseEverything = (): Promise<void> => invoke('erase_everything');
 /** A file that was dropped or pasted: it is copied into the program's folder. Its bytes travel as they are. */
 export const attachFile = (name: string, bytes: Uint8Array): Promise<DocumentShown> =>
   invoke('attach_file', bytes, { headers: { name: encodeURIComponent(name) } });

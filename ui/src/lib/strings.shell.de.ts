@@ -80,6 +80,13 @@ export const german: ShellStrings = {
     loading: (name) => `Das Modell ${name} wird geladen. Schreiben können Sie schon.`,
     failed: 'Das Modell ließ sich nicht laden',
     examples: 'Beispiele',
+    samples: {
+      document: { label: 'Mit dem Beispieldokument:', text: 'Who is the nearest doctor?' },
+      skill: {
+        label: 'Mit dem Beispiel-Skill:',
+        text: 'Tidy these notes: milk, call Ada at nine, bread, the boiler drips',
+      },
+    },
     questions: [
       'Erkläre in fünf Sätzen, wie aus einem Entwurf ein Gesetz wird',
       'Schreibe eine höfliche Absage auf eine Einladung',
@@ -285,6 +292,11 @@ export const german: ShellStrings = {
     version: 'Programmversion',
     commit: 'Quellstand',
     dataFolder: 'Datenordner',
+    eraseAll: 'Alles löschen …',
+    eraseAllHint:
+      'Alle Chats, alle hierher kopierten Dokumente und was aus ihnen gelesen wurde. Ihre eigenen Dateien, die Einstellungen und die Modelle bleiben.',
+    eraseAllSure: 'Alles endgültig löschen?',
+    eraseAllYes: 'Alles löschen',
     private: 'Alles, was Sie schreiben, bleibt in diesem Ordner auf diesem Gerät.',
   },
 

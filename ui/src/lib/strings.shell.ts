@@ -89,6 +89,13 @@ export const english = {
     loading: (name: string) => `The model ${name} is loading. You can write already.`,
     failed: 'The model could not be loaded',
     examples: 'Examples',
+    samples: {
+      document: { label: 'With the sample document:', text: 'Who is the nearest doctor?' },
+      skill: {
+        label: 'With the sample skill:',
+        text: 'Tidy these notes: milk, call Ada at nine, bread, the boiler drips',
+      },
+    },
     questions: [
       'Explain how a bill becomes law, in five sentences',
       'Write a polite reply that declines an invitation',
@@ -293,6 +300,11 @@ export const english = {
     version: 'Version',
     commit: 'Commit',
     dataFolder: 'Data folder',
+    eraseAll: 'Erase everything…',
+    eraseAllHint:
+      'All chats, all documents that were copied here, and what was read of them. Your own files, the settings and the models stay.',
+    eraseAllSure: 'Erase all of it, for good?',
+    eraseAllYes: 'Erase everything',
     private: 'Everything you write stays in this folder, on this machine.',
   },
 

@@ -51,6 +51,8 @@ export const api: Commands = {
   suggestDocuments: vi.fn(),
   addDocuments: vi.fn(),
   attachFile: vi.fn(),
+  addSample: vi.fn(),
+  eraseEverything: vi.fn(),
   removeSource: vi.fn(),
   unlockDocument: vi.fn(),
   stopIndexing: vi.fn(),
@@ -110,6 +112,10 @@ export function resetApi(start: Partial<Start> = {}): void {
   api.listDocuments.mockImplementation(async () => documentList());
   api.suggestDocuments.mockResolvedValue([]);
   api.addDocuments.mockResolvedValue(0);
+  api.addSample.mockImplementation(async () =>
+    aDocument({ id: 'sample', name: 'handbook.md', state: 'waiting' }),
+  );
+  api.eraseEverything.mockResolvedValue();
   api.attachFile.mockImplementation(async (name) => aDocument({ id: name, name, state: 'waiting' }));
   api.removeSource.mockResolvedValue();
   api.unlockDocument.mockResolvedValue();
