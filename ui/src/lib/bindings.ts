@@ -228,6 +228,11 @@ export type ExportFormat = "markdown" | "json";
 export type Theme = "system" | "light" | "dark";
 
 /**
+ * The language of the window.
+ */
+export type Language = "system" | "english" | "german";
+
+/**
  * How keys and values of the context are stored.
  */
 export type KvStorage = "profile" | "f16" | "q8" | "tq4";
@@ -1301,9 +1306,21 @@ reused_tokens: number,
 answer_tokens: number, };
 
 /**
- * The language of the window.
+ * Something that a question was given to be answered from, or that an answer was made with.
  */
-export type Language = "system" | "english" | "german";
+export type Given = {
+/**
+ * What a person sees, and what an answer names it by: "report.pdf, page 3".
+ */
+label: string,
+/**
+ * The text as the model reads it.
+ */
+text: string,
+/**
+ * Where it comes from.
+ */
+source: Origin, };
 
 /**
  * Where something comes from that a question was given.
@@ -1314,7 +1331,7 @@ export type Origin = { "kind": "passage",
  */
 path: string,
 /**
- * Whose the passage's keys and values are.
+ * Whose the passage's keys and values are (see [`reprise_engine::Owner`]).
  */
 owner: string,
 /**
@@ -1351,23 +1368,6 @@ number: number,
 skill: string | null, };
 
 /**
- * Something that a question was given to be answered from, or that an answer was made with.
- */
-export type Given = {
-/**
- * What a person sees, and what an answer names it by: "report.pdf, page 3".
- */
-label: string,
-/**
- * The text as the model reads it.
- */
-text: string,
-/**
- * Where it comes from.
- */
-source: Origin, };
-
-/**
  * What a message is asked with beside its text.
  */
 export type Asked = {
@@ -1385,19 +1385,6 @@ allDocuments: boolean,
 skills: Array<string>, };
 
 /**
- * A question to the person.
- */
-export type QuestionTold = {
-/**
- * What is asked, in words.
- */
-words: string,
-/**
- * What "always" would mean.
- */
-alwaysMeans: string, };
-
-/**
  * A question to the person before something runs.
  */
 export type Asking = {
@@ -1413,117 +1400,6 @@ chat: number,
  * What is asked, and what "always" would mean.
  */
 question: QuestionTold, };
-
-/**
- * What a person says.
- */
-export type Permission = "once" | "always" | "deny";
-
-/**
- * A step of an answer with tools, besides its text and the reading of its prompt, which the window shows as it does
- * without tools.
- */
-export type StepTold = { "kind": "calls",
-/**
- * The tool.
- */
-tool: string,
-/**
- * Its arguments, as JSON.
- */
-arguments: string, } | { "kind": "broken",
-/**
- * What the model wrote, its beginning.
- */
-text: string,
-/**
- * What is wrong with it.
- */
-reason: string, } | { "kind": "starting",
-/**
- * Whose it is.
- */
-skill: string,
-/**
- * The script.
- */
-script: string,
-/**
- * Its arguments.
- */
-arguments: Array<string>, } | { "kind": "skill",
-/**
- * The skill.
- */
-skill: string,
-/**
- * Tokens of it.
- */
-tokens: number,
-/**
- * Whether it had no room.
- */
-isLeftOut: boolean, } | { "kind": "reference",
-/**
- * The skill.
- */
-skill: string,
-/**
- * The file.
- */
-file: string,
-/**
- * Tokens of it.
- */
-tokens: number,
-/**
- * Whether it was cut to fit.
- */
-isCut: boolean, } | { "kind": "script",
-/**
- * Whose it is.
- */
-skill: string,
-/**
- * The script.
- */
-script: string,
-/**
- * How it ended, in words.
- */
-ending: string,
-/**
- * Whether it succeeded.
- */
-isDone: boolean,
-/**
- * What it wrote.
- */
-output: string,
-/**
- * Milliseconds that it took.
- */
-milliseconds: number, } | { "kind": "server",
-/**
- * The tool.
- */
-tool: string,
-/**
- * What it said.
- */
-text: string,
-/**
- * Whether it says that it failed.
- */
-isError: boolean, } | { "kind": "refused",
-/**
- * Why, in words.
- */
-reason: string, } | { "kind": "outOfSteps",
-/**
- * How often it was asked.
- */
-steps: number, };
 
 /**
  * What an answer was made from.
@@ -1759,31 +1635,38 @@ document: DocumentShown,
 passages: Array<PassageShown>, };
 
 /**
- * What a file of a skill is for.
+ * A skill, and what it takes of a prompt.
  */
-export type FileKind = "reference" | "script" | "asset";
+export type SkillShown = {
+/**
+ * The skill.
+ */
+skill: SkillSummary,
+/**
+ * Tokens of its instructions; none while no model is loaded.
+ */
+tokens: number | null, };
 
 /**
- * A file of a skill.
+ * The skills.
  */
-export type FileSummary = {
+export type SkillList = {
 /**
- * Where it is in the folder, with `/` between.
+ * Those that can be used, by name.
  */
-path: string,
+skills: Array<SkillShown>,
 /**
- * Its size.
+ * Why others cannot: what, where and what to do.
  */
-bytes: number,
+troubles: Array<string>,
 /**
- * What it is for.
+ * Where they are looked for.
  */
-kind: FileKind, };
-
+folders: Array<string>,
 /**
- * Where a skill comes from; the first of two with the same name counts.
+ * Whether the model that is loaded can call tools; none while none is.
  */
-export type Source = "project" | "user" | "app";
+canCall: boolean | null, };
 
 /**
  * A skill.
@@ -1843,38 +1726,155 @@ warnings: Array<string>,
 body: string, };
 
 /**
- * A skill, and what it takes of a prompt.
+ * A file of a skill.
  */
-export type SkillShown = {
+export type FileSummary = {
+/**
+ * Where it is in the folder, with `/` between.
+ */
+path: string,
+/**
+ * Its size.
+ */
+bytes: number,
+/**
+ * What it is for.
+ */
+kind: FileKind, };
+
+/**
+ * What a file of a skill is for.
+ */
+export type FileKind = "reference" | "script" | "asset";
+
+/**
+ * Where a skill comes from; the first of two with the same name counts.
+ */
+export type Source = "project" | "user" | "app";
+
+/**
+ * What a person says.
+ */
+export type Permission = "once" | "always" | "deny";
+
+/**
+ * A question to the person.
+ */
+export type QuestionTold = {
+/**
+ * What is asked, in words.
+ */
+words: string,
+/**
+ * What "always" would mean.
+ */
+alwaysMeans: string, };
+
+/**
+ * A step of an answer with tools, besides its text and the reading of its prompt, which the window shows as it does
+ * without tools.
+ */
+export type StepTold = { "kind": "calls",
+/**
+ * The tool.
+ */
+tool: string,
+/**
+ * Its arguments, as JSON.
+ */
+arguments: string, } | { "kind": "broken",
+/**
+ * What the model wrote, its beginning.
+ */
+text: string,
+/**
+ * What is wrong with it.
+ */
+reason: string, } | { "kind": "starting",
+/**
+ * Whose it is.
+ */
+skill: string,
+/**
+ * The script.
+ */
+script: string,
+/**
+ * Its arguments.
+ */
+arguments: Array<string>, } | { "kind": "skill",
 /**
  * The skill.
  */
-skill: SkillSummary,
+skill: string,
 /**
- * Tokens of its instructions; none while no model is loaded.
+ * Tokens of it.
  */
-tokens: number | null, };
-
+tokens: number,
 /**
- * The skills.
+ * Whether it had no room.
  */
-export type SkillList = {
+isLeftOut: boolean, } | { "kind": "reference",
 /**
- * Those that can be used, by name.
+ * The skill.
  */
-skills: Array<SkillShown>,
+skill: string,
 /**
- * Why others cannot: what, where and what to do.
+ * The file.
  */
-troubles: Array<string>,
+file: string,
 /**
- * Where they are looked for.
+ * Tokens of it.
  */
-folders: Array<string>,
+tokens: number,
 /**
- * Whether the model that is loaded can call tools; none while none is.
+ * Whether it was cut to fit.
  */
-canCall: boolean | null, };
+isCut: boolean, } | { "kind": "script",
+/**
+ * Whose it is.
+ */
+skill: string,
+/**
+ * The script.
+ */
+script: string,
+/**
+ * How it ended, in words.
+ */
+ending: string,
+/**
+ * Whether it succeeded.
+ */
+isDone: boolean,
+/**
+ * What it wrote.
+ */
+output: string,
+/**
+ * Milliseconds that it took.
+ */
+milliseconds: number, } | { "kind": "server",
+/**
+ * The tool.
+ */
+tool: string,
+/**
+ * What it said.
+ */
+text: string,
+/**
+ * Whether it says that it failed.
+ */
+isError: boolean, } | { "kind": "refused",
+/**
+ * Why, in words.
+ */
+reason: string, } | { "kind": "outOfSteps",
+/**
+ * How often it was asked.
+ */
+steps: number, };
 
 /**
  * How a model is there.
