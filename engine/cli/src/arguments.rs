@@ -318,7 +318,7 @@ pub struct AnswerArguments {
     /// Leave out tokens less likely than this share of the likeliest; 0 for none
     #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = probability, allow_negative_numbers = true)]
     pub min_p: f32,
-    /// Make tokens of the recent text less likely; 1 is off [default: chat 1.05, ask 1.03]
+    /// Make tokens of the recent text less likely; 1 is off [default: chat 1.05, ask 1]
     #[arg(long, value_name = "R", value_parser = penalty, allow_negative_numbers = true)]
     pub repetition_penalty: Option<f32>,
     /// The same seed gives the same answer

@@ -12,7 +12,7 @@ use reprise_library::index::{DocumentId, Index};
 use reprise_library::models::Shelf;
 use reprise_library::{
     Document, Ocr, PASSAGE_TOKENS, Passage, ReadOptions, SYSTEM, Selection, TokenCounter, given,
-    question_about, select, split,
+    names_passages, question_about, select, split,
 };
 use reprise_model::template::Role;
 
@@ -21,11 +21,11 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{counted, footer, note, with_commas};
 use crate::session::Session;
 
-/// Facts are asked for, in the words of the document: no inventions, and just enough of a penalty that small models
-/// leave a loop.
+/// Facts are asked for, in the words of the document: no inventions, and no penalty for words that the passages have. An answer
+/// that only repeats itself is ended.
 pub const DEFAULTS: SamplingDefaults = SamplingDefaults {
     temperature: 0.0,
-    repetition_penalty: 1.03,
+    repetition_penalty: 1.0,
 };
 
 pub fn run(arguments: &AskArguments) -> Outcome {
@@ -125,7 +125,10 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
     if !quiet {
         note(&told);
     }
-    let laid_out = session.lay_out(&around(question_about(&given, question)), None)?;
+    let laid_out = session.lay_out(
+        &around(question_about(&given, question, names_passages(session.info()))),
+        None,
+    )?;
     Ok(Prepared {
         session,
         laid_out,
@@ -136,7 +139,7 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
 
 /// Tokens there are for passages.
 fn room(session: &Session, question: &str, options: &GenerateOptions) -> Outcome<usize> {
-    let empty = around(question_about(&[], question));
+    let empty = around(question_about(&[], question, names_passages(session.info())));
     let around = session.prompt(&empty)?.len() + session.answer_room(options);
     let window = session.info().context_tokens;
     if around >= window {

@@ -1,5 +1,6 @@
 //! One answer of a stored chat: which turns the model sees, the prompt, and the answer written to the store as it comes.
 
+use std::borrow::{Borrow, Cow};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,7 @@ use crate::chats::{
     AnswerStats, ChatId, ChatStore, Given, Origin, Role, StoreError, Turn, TurnId, TurnState,
 };
 use crate::inspection::Readings;
+use crate::prompt;
 use crate::recall::recall;
 use crate::skills::{
     AssistantModel, Consent, Step, StepLimits, StepTold, Toolbox, answer_with_tools, specs_for,
@@ -38,8 +40,8 @@ impl TokenCounts {
         match counts.get(&turn.id) {
             Some(&(counted, tokens)) if counted == length => tokens,
             _ => {
-                let given: usize = given.iter().map(|one| writer.count(&one.text)).sum();
-                let tokens = given + writer.count(&turn.text);
+                let given_tokens: usize = given.iter().map(|one| writer.count(&one.text)).sum();
+                let tokens = given_tokens + writer.count(&text_of(writer, turn, given));
                 counts.insert(turn.id, (length, tokens));
                 tokens
             }
@@ -184,7 +186,7 @@ pub fn layout(
         messages.push(Message::new(ModelRole::System, system));
     }
     for turn in exchanges[seen].iter().copied().flatten() {
-        add(&mut messages, turn, given_to(given, turn));
+        add(&mut messages, writer, turn, given_to(given, turn));
     }
     Layout {
         messages,
@@ -217,8 +219,17 @@ fn given_to<'a>(given: &'a GivenOf, turn: &Turn) -> &'a [Given] {
     given.get(&turn.id).map_or(&[], Vec::as_slice)
 }
 
+/// A turn's text as the model reads it: a question about passages says what is wanted of them.
+fn text_of<'a, G: Borrow<Given>>(writer: &Writer, turn: &'a Turn, given: &[G]) -> Cow<'a, str> {
+    let is_passage = |one: &G| matches!(one.borrow().source, Origin::Passage { .. });
+    match turn.role == Role::User && given.iter().any(is_passage) {
+        true => prompt::asked(&turn.text, prompt::names_passages(writer.info())).into(),
+        false => turn.text.as_str().into(),
+    }
+}
+
 /// Adds a turn. Templates want the roles to alternate: a question that got no answer becomes part of the next one.
-fn add(messages: &mut Vec<Message>, turn: &Turn, given: &[Given]) {
+fn add(messages: &mut Vec<Message>, writer: &Writer, turn: &Turn, given: &[Given]) {
     if turn.text.trim().is_empty() {
         return;
     }
@@ -228,8 +239,8 @@ fn add(messages: &mut Vec<Message>, turn: &Turn, given: &[Given]) {
     };
     let (calls, given): (Vec<&Given>, Vec<&Given>) = given.iter().partition(|one| one.source.is_of_answer());
     messages.extend(calls_kept::messages(calls.into_iter()));
-    let mut parts: Vec<Part> = given.into_iter().map(Given::part).collect();
-    parts.push(turn.text.clone().into());
+    let mut parts: Vec<Part> = given.iter().map(|one| one.part()).collect();
+    parts.push(text_of(writer, turn, &given).into_owned().into());
     match messages.last_mut() {
         Some(last) if last.role == role => {
             last.parts.push("\n\n".into());

@@ -15,7 +15,7 @@
 //! let selection = select("When do I prune the apple tree?", &passages, 12, &count)?;
 //! assert_eq!(selection.used()[0].place.to_string(), "lines 5-7");
 //! let given: Vec<_> = selection.used().iter().map(given).collect();
-//! let message = question_about(&given, "When do I prune the apple tree?");
+//! let message = question_about(&given, "When do I prune the apple tree?", false);
 //! assert_eq!(message.last().map(|part| part.text.as_str()), Some("Question: When do I prune the apple tree?"));
 //! # Ok::<(), reprise_library::LibraryError>(())
 //! ```
@@ -51,7 +51,7 @@ pub use error::{Fault, LibraryError, system_words};
 pub use ocr::Ocr;
 pub use passage::{PASSAGE_CHARACTERS, PASSAGE_TOKENS, Passage, split};
 pub use place::Place;
-pub use prompt::{SYSTEM, given, question_about};
+pub use prompt::{SYSTEM, given, names_passages, question_about};
 pub use select::{Selection, rank, select};
 
 /// Counts the tokens of a text; a caller with a model passes its tokenizer.

@@ -1,5 +1,7 @@
 //! The layout of a question about documents: what stays the same comes first, the question last.
 
+use reprise_engine::ModelInfo;
+
 use crate::assistant::Part;
 use crate::chats::{Given, Origin};
 use crate::passage::Passage;
@@ -24,9 +26,30 @@ pub fn given(passage: &Passage) -> Given {
     }
 }
 
-/// The user's message of a question that was given these: one part each, then the question.
-pub fn question_about(given: &[Given], question: &str) -> Vec<Part> {
+/// Models with so many weights name passages when they are asked to. Of the models tried here 1.5 billion do; 0.5 billion name
+/// the wrong one, and 0.135 billion answer worse.
+const NAMING_PARAMETERS: u64 = 1_000_000_000;
+
+/// Whether a model is asked to name the passages that its answer stands on.
+pub fn names_passages(model: &ModelInfo) -> bool {
+    model.parameters >= NAMING_PARAMETERS
+}
+
+/// A question as it stands behind passages: small models answer it better when it is told from them.
+pub fn asked(question: &str, names_passages: bool) -> String {
+    let naming = match names_passages {
+        true => {
+            "\nEnd each sentence of the answer with the label of the passage that says so, in square brackets."
+        }
+        false => "",
+    };
+    format!("Question: {}{naming}", question.trim())
+}
+
+/// The user's message of a question that was given these: one part each, then the question, which asks a model for the
+/// names of passages where it [can tell them](names_passages).
+pub fn question_about(given: &[Given], question: &str, names_passages: bool) -> Vec<Part> {
     let mut user: Vec<Part> = given.iter().map(Given::part).collect();
-    user.push(format!("Question: {}", question.trim()).into());
+    user.push(asked(question, names_passages).into());
     user
 }

@@ -348,7 +348,10 @@ fn passages_stand_in_their_turn_before_the_question_and_are_counted() {
         Coming::Answer,
     );
     let text = laid_out.messages[0].text();
-    assert_eq!(text, format!("{}When do I prune the apple tree?", passage.text));
+    assert_eq!(
+        text,
+        format!("{}Question: When do I prune the apple tree?", passage.text)
+    );
     assert_eq!(laid_out.given_tokens.passages, writer.count(&passage.text));
     let counted = laid_out.system_tokens + laid_out.history_tokens + laid_out.given_tokens.total();
     assert_eq!(counted, writer.prompt(&laid_out.messages).unwrap().len());

@@ -79,7 +79,7 @@ fn a_folder_is_read_watched_asked_about_and_taken_out_again() {
     ]);
     let documents = &place.documents;
     assert_eq!(documents.list("", None, None).unwrap().total, 0);
-    documents.add(&[papers.clone()]).unwrap();
+    documents.add(std::slice::from_ref(&papers)).unwrap();
     until("the folder to be read", || place.ready() == ["trees.md"]);
     let list = documents.list("", None, None).unwrap();
     assert_eq!((list.sources.len(), list.total), (1, 2));
@@ -100,7 +100,7 @@ fn a_folder_is_read_watched_asked_about_and_taken_out_again() {
     assert_eq!(given[0].label, "trees.md, lines 1-3");
     let again = ask("And the apple tree?", &[], &given.iter().collect::<Vec<_>>()).unwrap();
     assert!(again.is_empty(), "what the model sees already is not given again");
-    let refused = ask("What?", &[empty.id.clone()], &[]).unwrap_err();
+    let refused = ask("What?", std::slice::from_ref(&empty.id), &[]).unwrap_err();
     assert!(refused.message.contains("empty.txt"), "{}", refused.message);
 
     let path = papers.join("trees.md");
@@ -142,7 +142,7 @@ fn a_file_without_a_path_is_copied_and_its_copy_goes_with_it() {
     let given = documents
         .given(
             "When is the lamp lit?",
-            &[shown.id.clone()],
+            std::slice::from_ref(&shown.id),
             false,
             &[],
             2_048,

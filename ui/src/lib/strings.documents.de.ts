@@ -84,7 +84,6 @@ export const german: DocumentStrings = {
   },
   size: formatBytes,
   ocr: 'Text erkannt',
-  open: (name) => `${name} öffnen`,
   password: (name) => `Passwort von ${name}`,
   passwordShort: 'Passwort',
   unlock: 'Aufschließen',

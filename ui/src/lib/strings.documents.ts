@@ -83,7 +83,6 @@ export const english = {
   } satisfies Record<DocumentState, string>,
   size: formatBytes,
   ocr: 'text recognised',
-  open: (name: string) => `Open ${name}`,
   password: (name: string) => `Password of ${name}`,
   passwordShort: 'Password',
   unlock: 'Unlock',

@@ -51,7 +51,7 @@ export const german: ModelStrings = {
   added: (name) => `${name} wurde hinzugefügt.`,
   licence: (name) => `Lizenz: ${name}`,
   page: 'Mehr dazu',
-  pageLabel: (name) => `Mehr zu ${name}`,
+  pageLabel: (name) => `Mehr dazu: ${name}`,
   fetch: 'Holen',
   fetchLabel: (name) => `${name} holen`,
   fetching: (name) => `${name} wird geholt`,

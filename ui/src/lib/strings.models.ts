@@ -53,7 +53,7 @@ export const english = {
   added: (name: string) => `${name} was added.`,
   licence: (name: string) => `Licence: ${name}`,
   page: 'About it',
-  pageLabel: (name: string) => `About ${name}`,
+  pageLabel: (name: string) => `About it: ${name}`,
   fetch: 'Fetch',
   fetchLabel: (name: string) => `Fetch ${name}`,
   fetching: (name: string) => `Fetching ${name}`,

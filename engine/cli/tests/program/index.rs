@@ -148,7 +148,7 @@ fn papers() -> tempfile::TempDir {
 fn a_question_without_a_file_asks_the_indexed_documents() {
     let (home, papers) = (folder(), papers());
     let command = |arguments: &[&str]| run(reprise(home.path()).args(arguments), "");
-    let question = "In which month is the apple tree pruned?";
+    let question = "Who services the boiler?";
     assert_fails(
         &command(&["ask", question]),
         1,
@@ -158,7 +158,7 @@ fn a_question_without_a_file_asks_the_indexed_documents() {
     assert_eq!(command(&["index", "add", path.to_str().unwrap()]).code, Some(0));
     let asked = command(&["ask", question]);
     assert_eq!(asked.code, Some(0), "{asked:?}");
-    assert!(asked.out.contains("February"), "{}", asked.out);
+    assert!(asked.out.contains("Brandt"), "{}", asked.out);
     assert!(
         asked.err.contains("[using all 2 documents whole, "),
         "{}",

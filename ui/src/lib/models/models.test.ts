@@ -120,7 +120,7 @@ describe('the screen of models', () => {
 
   it('asks before a page about one is opened', async () => {
     const user = await open();
-    await user.click(row('Far').getByRole('button', { name: 'About Far' }));
+    await user.click(row('Far').getByRole('button', { name: 'About it: Far' }));
     expect(await screen.findByTestId('link-address')).toHaveTextContent('https://example.org/small');
   });
 
