@@ -306,9 +306,23 @@ describe('files', () => {
     expect(screen.getByText(/as soon as the files are copied/)).toBeInTheDocument();
     await waitFor(() => expect(api.attachFile).toHaveBeenCalled());
     copied();
+    await waitFor(() => expect(onSend).toHaveBeenCalledExactlyOnceWith('Sum it up'));
+    expect(attached.isCopying).toBe(false);
+  });
+
+  it('that cannot be had leave the message that waited for them', async () => {
+    let fail = (): void => {};
+    const { field, user, onSend, attached } = await withFiles();
+    api.attachFile.mockReturnValue(
+      new Promise((_, reject) => (fail = () => reject(new Error('The disk is full.')))),
+    );
+    await fireEvent.drop(window, { dataTransfer: transfer(['Files'], [aFile]) });
+    await user.type(field, 'Sum it up{Enter}');
+    await waitFor(() => expect(api.attachFile).toHaveBeenCalled());
+    fail();
     await waitFor(() => expect(attached.isCopying).toBe(false));
-    await user.type(field, '{Enter}');
-    expect(onSend).toHaveBeenCalledExactlyOnceWith('Sum it up');
+    expect(onSend).not.toHaveBeenCalled();
+    expect(field).toHaveValue('Sum it up');
   });
 
   it('that cannot be had say why, and leave nothing', async () => {
