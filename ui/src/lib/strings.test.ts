@@ -87,6 +87,9 @@ const SAME = new Set([
 
 /** What is made of sizes and of what is handed in. */
 const SAME_PLACES = [
+  // The samples are in English, and so is the model that answers about them.
+  'empty.samples.document.text',
+  'empty.samples.skill.text',
   'documents.size',
   'engine.pool.sizeOf',
   'engine.tiers.size',
