@@ -80,10 +80,7 @@ pub fn send(
         None => app.store.begin_chat(&text)?,
     };
     app.tell_missing_fonts(&text);
-    if !given.is_empty() {
-        app.store.set_given(turn.id, &given)?;
-    }
-    begin_answer(&app, &turn)
+    answer_from(&app, &turn, &given)
 }
 
 #[tauri::command(async)]
@@ -96,10 +93,15 @@ pub fn edit_turn(app: State<'_, App>, turn: TurnId, text: String) -> Outcome<Cha
     let before = app.store.given_up_to(old.id)?.remove(&old.id).unwrap_or_default();
     let given = app.given(&text, old.parent, &asked_with(&before))?;
     let turn = app.store.add_user_turn(old.chat, old.parent, &text)?;
+    answer_from(&app, &turn, &given)
+}
+
+/// An answer to a new question that is to be made from these.
+fn answer_from(app: &App, question: &Turn, given: &[Given]) -> Outcome<Chat> {
     if !given.is_empty() {
-        app.store.set_given(turn.id, &given)?;
+        app.store.set_given(question.id, given)?;
     }
-    begin_answer(&app, &turn)
+    begin_answer(app, question)
 }
 
 /// What a question was asked with that was given these.

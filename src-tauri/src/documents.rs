@@ -25,8 +25,8 @@ use reprise_library::{Ocr, TokenCounter, files, folders};
 use crate::events::Events;
 use crate::host::Host;
 use crate::types::{
-    AppEvent, DocumentList, DocumentShown, DocumentState, DocumentText, Failure, IndexWork, Indexing,
-    PassageShown, SourceShown,
+    AppEvent, DocumentList, DocumentShown, DocumentText, Failure, IndexWork, Indexing, PassageShown,
+    SourceShown,
 };
 
 /// Most documents of one list.
@@ -172,7 +172,7 @@ impl Documents {
         &self,
         query: &str,
         source: Option<i64>,
-        state: Option<DocumentState>,
+        state: Option<State>,
     ) -> Result<DocumentList, Failure> {
         let inner = &self.inner;
         if !inner.exists() {
@@ -190,20 +190,18 @@ impl Documents {
             source.is_none_or(|source| document.source.0 == source)
                 && (query.is_empty() || document.path.to_string_lossy().to_lowercase().contains(&query))
         };
-        let wanted = state.map(|state| match state {
-            DocumentState::Waiting => State::Waiting,
-            DocumentState::Ready => State::Ready,
-            DocumentState::Failed => State::Failed,
-            DocumentState::Skipped => State::Skipped,
-        });
-        let mut documents = index.documents(wanted)?;
+        let mut documents = index.documents(state)?;
         documents.retain(fits);
         let total = documents.len();
         let mut notes = lock(&inner.state).notes.clone();
         notes.extend(index.meaning().why_not().map(str::to_owned));
         Ok(DocumentList {
             sources: index.sources()?.iter().map(source_shown).collect(),
-            documents: documents.iter().take(MOST_LISTED).map(shown).collect(),
+            documents: documents
+                .iter()
+                .take(MOST_LISTED)
+                .map(|document| shown(&index, document))
+                .collect::<Result<_, _>>()?,
             total,
             indexing: self.indexing(),
             notes,
@@ -219,9 +217,8 @@ impl Documents {
             return Ok(Vec::new());
         }
         let typed = typed.trim().to_lowercase();
-        let mut fitting: Vec<(usize, IndexedDocument)> = self
-            .inner
-            .index()?
+        let index = self.inner.index()?;
+        let mut fitting: Vec<(usize, IndexedDocument)> = index
             .documents(None)?
             .into_iter()
             .filter(|document| matches!(document.state, State::Ready | State::Waiting))
@@ -232,7 +229,10 @@ impl Documents {
             .collect();
         fitting.sort_by(|(at, one), (other_at, other)| (at, &one.name).cmp(&(other_at, &other.name)));
         fitting.truncate(MOST_SUGGESTED);
-        Ok(fitting.iter().map(|(_, document)| shown(document)).collect())
+        fitting
+            .iter()
+            .map(|(_, document)| shown(&index, document))
+            .collect()
     }
 
     /// Adds files or folders; they are read at once.
@@ -274,22 +274,26 @@ impl Documents {
             crate::files::write_whole(&path, bytes)?;
         }
         let path = path.canonicalize()?;
-        let source = self.inner.index()?.add(&path)?;
+        let index = self.inner.index()?;
+        let source = index.add(&path)?;
         self.update();
-        let known = self.inner.index()?.document(DocumentId::of(&path))?;
-        Ok(known.as_ref().map(shown).unwrap_or_else(|| DocumentShown {
+        if let Some(known) = index.document(DocumentId::of(&path))? {
+            return shown(&index, &known);
+        }
+        // It is in the index as soon as it was looked at.
+        Ok(DocumentShown {
             id: DocumentId::of(&path).to_string(),
             source: source.id.0,
             name,
             path: path.to_string_lossy().into_owned(),
             bytes: bytes.len() as u64,
-            state: DocumentState::Waiting,
+            state: State::Waiting,
             trouble: None,
             needs_password: false,
             notes: Vec::new(),
             is_ocr: false,
             passages: 0,
-        }))
+        })
     }
 
     /// Takes a source out, with all that was read of it.
@@ -372,7 +376,7 @@ impl Documents {
             .ok_or_else(|| not_there(path))?;
         let passages = index.passages(document.id)?;
         Ok(DocumentText {
-            document: shown(&document),
+            document: shown(&index, &document)?,
             passages: passages.iter().map(passage_shown).collect(),
         })
     }
@@ -676,25 +680,20 @@ fn source_shown(source: &Source) -> SourceShown {
     }
 }
 
-fn shown(document: &IndexedDocument) -> DocumentShown {
-    DocumentShown {
+fn shown(index: &Index, document: &IndexedDocument) -> Result<DocumentShown, Failure> {
+    Ok(DocumentShown {
         id: document.id.to_string(),
         source: document.source.0,
         name: document.name.clone(),
         path: document.path.to_string_lossy().into_owned(),
         bytes: document.bytes,
-        state: match document.state {
-            State::Waiting => DocumentState::Waiting,
-            State::Ready => DocumentState::Ready,
-            State::Failed => DocumentState::Failed,
-            State::Skipped => DocumentState::Skipped,
-        },
+        state: document.state,
         trouble: document.trouble.clone(),
         needs_password: document.needs_password,
         notes: document.notes.clone(),
-        is_ocr: document.has_ocr,
+        is_ocr: index.has_ocr(document.id)?,
         passages: document.passages,
-    }
+    })
 }
 
 fn passage_shown(stored: &StoredPassage) -> PassageShown {

@@ -36,35 +36,27 @@ impl App {
             Some(parent) => (self.store.path_to(parent)?, self.store.given_up_to(parent)?),
             None => Default::default(),
         };
-        let found = match &loaded {
-            Some(loaded) => {
-                let (writer, counts) = (&loaded.writer, &loaded.counts);
-                let instructions = self.host.settings().instructions();
-                let seen = seen_given(writer, counts, &turns, &before, &instructions);
-                let window = writer.info().context_tokens;
-                let count = |text: &str| writer.count(text);
-                self.documents.given(
-                    question,
-                    &asked.documents,
-                    asked.all_documents,
-                    &seen,
-                    window,
-                    &count,
-                )?
-            }
-            None => {
-                let window = self.host.settings().context_tokens.unwrap_or(USUAL_WINDOW);
-                let count = |text: &str| text.len().div_ceil(BYTES_OF_TOKEN);
-                self.documents.given(
-                    question,
-                    &asked.documents,
-                    asked.all_documents,
-                    &[],
-                    window,
-                    &count,
-                )?
-            }
+        let settings = self.host.settings();
+        let seen = loaded.as_ref().map_or_else(Vec::new, |loaded| {
+            let (writer, counts) = (&loaded.writer, &loaded.counts);
+            seen_given(writer, counts, &turns, &before, &settings.instructions())
+        });
+        let window = match &loaded {
+            Some(loaded) => loaded.writer.info().context_tokens,
+            None => settings.context_tokens.unwrap_or(USUAL_WINDOW),
         };
+        let count = |text: &str| match &loaded {
+            Some(loaded) => loaded.writer.count(text),
+            None => text.len().div_ceil(BYTES_OF_TOKEN),
+        };
+        let found = self.documents.given(
+            question,
+            &asked.documents,
+            asked.all_documents,
+            &seen,
+            window,
+            &count,
+        )?;
         given.extend(found);
         Ok(given)
     }

@@ -4,6 +4,8 @@
 use reprise_engine::snapshot::Snapshot;
 use reprise_library::cache::KeptOwner;
 use reprise_library::chats::{ChatId, ChatList, ChatSummary, Given, Turn, TurnId};
+use reprise_library::index::State as DocumentState;
+use reprise_library::models::fit::Fit;
 use reprise_library::skills::{QuestionTold, SkillSummary, StepTold};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -411,20 +413,6 @@ pub struct SourceShown {
     pub is_there: bool,
 }
 
-/// How far a document is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub enum DocumentState {
-    /// To be read, or read again.
-    Waiting,
-    /// Its passages can be found.
-    Ready,
-    /// There is no text to be had from it.
-    Failed,
-    /// A file of a kind that is not read.
-    Skipped,
-}
-
 /// A document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, TS)]
 #[serde(rename_all = "camelCase")]
@@ -538,18 +526,6 @@ pub enum ModelOrigin {
     Added,
     /// One that another program has on this machine.
     Found,
-}
-
-/// Whether a model and the memory of its context fit into this machine's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub enum Fit {
-    /// Well.
-    Fits,
-    /// With little to spare.
-    Tight,
-    /// No.
-    TooLarge,
 }
 
 /// A model, on this machine or known.

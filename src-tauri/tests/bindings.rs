@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use reprise_app::types::{
-    AnswerSources, AppEvent, Asked, Asking, ContextUse, DocumentList, DocumentShown, DocumentState,
-    DocumentText, Failure, Fetching, Fit, IndexWork, Indexing, Kept, KvStorage, Language, ModelChoice,
-    ModelOrigin, ModelShown, ModelState, PassageShown, Phase, ReuseChoice, Settings, SkillList, SkillShown,
-    SourceShown, Start, Theme, UnderWay,
+    AnswerSources, AppEvent, Asked, Asking, ContextUse, DocumentList, DocumentShown, DocumentText, Failure,
+    Fetching, IndexWork, Indexing, Kept, KvStorage, Language, ModelChoice, ModelOrigin, ModelShown,
+    ModelState, PassageShown, Phase, ReuseChoice, Settings, SkillList, SkillShown, SourceShown, Start, Theme,
+    UnderWay,
 };
 use reprise_engine::snapshot::{
     ComponentState, ComponentView, ImageView, LaneView, MemoryView, ModelView, OwnerView, PhaseView,
@@ -19,9 +19,11 @@ use reprise_library::chats::{
     AnswerStats, Branch, Chat, ChatList, ChatSummary, ExportFormat, Folder, Given, Origin, Role, SearchHit,
     SnippetPart, Turn, TurnState,
 };
+use reprise_library::index::State as DocumentState;
 use reprise_library::inspection::{
     Call, CallPurpose, Divergence, How, Inspection, PromptPart, Reason, Step, Stretch, Times, UsedChunk,
 };
+use reprise_library::models::fit::Fit;
 use reprise_library::skills::{
     FileKind, FileSummary, Permission, QuestionTold, SkillSummary, Source, StepTold,
 };

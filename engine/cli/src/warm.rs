@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use clap::Args;
 use reprise_engine::Reuse;
+use reprise_library::asking::MOST_TOKENS;
 use reprise_library::models::Shelf;
 use reprise_library::{PASSAGE_TOKENS, Passage, select, split};
 
 use crate::arguments::{KeepArguments, ModelArguments};
-use reprise_library::asking::MOST_TOKENS;
-
 use crate::ask::{self, parts_ahead};
 use crate::failure::{Failure, Outcome};
 use crate::output::{StatusLine, counted, note};

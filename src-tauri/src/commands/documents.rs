@@ -2,26 +2,27 @@
 
 use std::path::PathBuf;
 
+use reprise_library::index::State;
 use tauri::ipc::{InvokeBody, Request};
-use tauri::{AppHandle, Manager, State};
+use tauri::{AppHandle, Manager};
 use tauri_plugin_opener::OpenerExt;
 
 use super::{Outcome, file_dialog, off_the_runtime};
 use crate::app::App;
-use crate::types::{DocumentList, DocumentShown, DocumentState, DocumentText, Failure};
+use crate::types::{DocumentList, DocumentShown, DocumentText, Failure};
 
 #[tauri::command(async)]
 pub fn list_documents(
-    app: State<'_, App>,
+    app: tauri::State<'_, App>,
     query: String,
     source: Option<i64>,
-    state: Option<DocumentState>,
+    state: Option<State>,
 ) -> Outcome<DocumentList> {
     app.documents.list(&query, source, state)
 }
 
 #[tauri::command(async)]
-pub fn suggest_documents(app: State<'_, App>, query: String) -> Outcome<Vec<DocumentShown>> {
+pub fn suggest_documents(app: tauri::State<'_, App>, query: String) -> Outcome<Vec<DocumentShown>> {
     app.documents.suggest(&query)
 }
 
@@ -69,41 +70,41 @@ pub async fn attach_file(handle: AppHandle, request: Request<'_>) -> Outcome<Doc
 
 /// Adds the document that comes with the program, to try things with.
 #[tauri::command(async)]
-pub fn add_sample(app: State<'_, App>) -> Outcome<DocumentShown> {
+pub fn add_sample(app: tauri::State<'_, App>) -> Outcome<DocumentShown> {
     app.documents
         .attach("handbook.md", include_bytes!("../../../assets/handbook.md"))
 }
 
 #[tauri::command(async)]
-pub fn remove_source(app: State<'_, App>, source: i64) -> Outcome<()> {
+pub fn remove_source(app: tauri::State<'_, App>, source: i64) -> Outcome<()> {
     app.documents.remove(source)
 }
 
 #[tauri::command(async)]
-pub fn unlock_document(app: State<'_, App>, id: String, password: String) -> Outcome<()> {
+pub fn unlock_document(app: tauri::State<'_, App>, id: String, password: String) -> Outcome<()> {
     app.documents.unlock(&id, &password)
 }
 
 #[tauri::command(async)]
-pub fn stop_indexing(app: State<'_, App>) -> Outcome<()> {
+pub fn stop_indexing(app: tauri::State<'_, App>) -> Outcome<()> {
     app.documents.stop();
     Ok(())
 }
 
 #[tauri::command(async)]
-pub fn update_documents(app: State<'_, App>) -> Outcome<()> {
+pub fn update_documents(app: tauri::State<'_, App>) -> Outcome<()> {
     app.documents.update();
     Ok(())
 }
 
 #[tauri::command(async)]
-pub fn read_document(app: State<'_, App>, path: String) -> Outcome<DocumentText> {
+pub fn read_document(app: tauri::State<'_, App>, path: String) -> Outcome<DocumentText> {
     app.documents.read(&path)
 }
 
 /// Opens a document in the program that the system has for it.
 #[tauri::command(async)]
-pub fn open_document(handle: AppHandle, app: State<'_, App>, path: String) -> Outcome<()> {
+pub fn open_document(handle: AppHandle, app: tauri::State<'_, App>, path: String) -> Outcome<()> {
     // The page may be led astray by what a model writes: nothing but the person's documents is opened.
     app.documents.check_known(&path)?;
     Ok(handle.opener().open_path(path, None::<&str>)?)

@@ -6,13 +6,13 @@ use reprise_engine::KvFormat;
 use reprise_engine::guard::Guard;
 use reprise_library::folders;
 use reprise_library::models::catalogue::{self, Entry};
-use reprise_library::models::fit::{self, Card};
+use reprise_library::models::fit::{self, Card, Fit};
 use reprise_library::models::found::Places;
 use tauri::{AppHandle, Manager, State};
 
 use super::{Outcome, off_the_runtime};
 use crate::app::App;
-use crate::types::{Failure, Fit, KvStorage, ModelOrigin, ModelShown, Settings};
+use crate::types::{Failure, KvStorage, ModelOrigin, ModelShown, Settings};
 
 /// The window where nobody chose one, for the figures of models whose file is not here.
 const USUAL_WINDOW: usize = 8_192;
@@ -111,11 +111,7 @@ impl Scale {
     }
 
     fn fit(&self, needed_bytes: u64) -> Fit {
-        match fit::Fit::of(needed_bytes, self.limit_bytes) {
-            fit::Fit::Fits => Fit::Fits,
-            fit::Fit::Tight => Fit::Tight,
-            fit::Fit::TooLarge => Fit::TooLarge,
-        }
+        Fit::of(needed_bytes, self.limit_bytes)
     }
 }
 

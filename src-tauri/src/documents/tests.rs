@@ -47,7 +47,7 @@ impl Place {
     }
 
     fn ready(&self) -> Vec<String> {
-        let list = self.documents.list("", None, Some(DocumentState::Ready)).unwrap();
+        let list = self.documents.list("", None, Some(State::Ready)).unwrap();
         list.documents.into_iter().map(|document| document.name).collect()
     }
 
@@ -88,7 +88,7 @@ fn a_folder_is_read_watched_asked_about_and_taken_out_again() {
         .iter()
         .find(|document| document.name == "empty.txt")
         .unwrap();
-    assert_eq!(empty.state, DocumentState::Failed);
+    assert_eq!(empty.state, State::Failed);
     assert!(empty.trouble.is_some());
 
     let suggested = documents.suggest("TREE").unwrap();
@@ -171,11 +171,7 @@ fn what_was_stopped_goes_on_when_it_is_wished_for_and_after_a_restart() {
     fs::write(papers.join("c.md"), "Three.").unwrap();
     let later = Place::start(place.folder.path(), &place.host);
     until("the file that came meanwhile", || {
-        later
-            .list("c.md", None, Some(DocumentState::Ready))
-            .unwrap()
-            .total
-            == 1
+        later.list("c.md", None, Some(State::Ready)).unwrap().total == 1
     });
     later.quit();
     place.host.quit();

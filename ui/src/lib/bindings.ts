@@ -1882,7 +1882,7 @@ steps: number, };
 export type ModelOrigin = "catalogue" | "added" | "found";
 
 /**
- * Whether a model and the memory of its context fit into this machine's memory.
+ * Whether something fits.
  */
 export type Fit = "fits" | "tight" | "tooLarge";
 

@@ -283,6 +283,15 @@ impl Index {
             .read(|connection| rows::document_by_id(connection, id))
     }
 
+    /// Whether some of a document's text was recognised in pictures. It looks at every passage of the document.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn has_ocr(&self, document: DocumentId) -> Result<bool, IndexError> {
+        self.database
+            .read(|connection| rows::has_ocr(connection, document))
+    }
+
     /// A passage.
     ///
     /// # Errors

@@ -95,8 +95,7 @@ pub(super) fn sources(connection: &Connection) -> rusqlite::Result<Vec<Source>> 
 }
 
 const DOCUMENT: &str = "SELECT id, source, path, name, bytes, state, trouble, needs_password, notes,
-    (SELECT count(*) FROM passages WHERE document = documents.id),
-    EXISTS (SELECT 1 FROM passages WHERE document = documents.id AND is_ocr) FROM documents";
+    (SELECT count(*) FROM passages WHERE document = documents.id) FROM documents";
 
 fn document(row: &Row<'_>) -> rusqlite::Result<IndexedDocument> {
     Ok(IndexedDocument {
@@ -110,7 +109,6 @@ fn document(row: &Row<'_>) -> rusqlite::Result<IndexedDocument> {
         needs_password: row.get(7)?,
         notes: serde_json::from_str(&row.get::<_, String>(8)?).unwrap_or_default(),
         passages: row.get(9)?,
-        has_ocr: row.get(10)?,
     })
 }
 
@@ -130,6 +128,12 @@ pub(super) fn document_by_id(
 ) -> rusqlite::Result<Option<IndexedDocument>> {
     let mut statement = connection.prepare_cached(&format!("{DOCUMENT} WHERE id = ?1"))?;
     statement.query_row([id.0], document).optional()
+}
+
+pub(super) fn has_ocr(connection: &Connection, document: DocumentId) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM passages WHERE document = ?1 AND is_ocr)")?
+        .query_row([document.0], |row| row.get(0))
 }
 
 const PASSAGE: &str =

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use reprise_engine::{Owner, SegmentKind};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Passage;
@@ -88,8 +88,9 @@ pub struct Source {
 }
 
 /// How far a document is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS), ts(rename = "DocumentState"))]
 pub enum State {
     /// To be read, or read again.
     Waiting,
@@ -144,8 +145,6 @@ pub struct IndexedDocument {
     pub notes: Vec<String>,
     /// Passages it has.
     pub passages: usize,
-    /// Whether some of them were recognised in pictures.
-    pub has_ocr: bool,
 }
 
 /// A passage of the index.

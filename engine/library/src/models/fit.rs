@@ -6,6 +6,7 @@ use std::path::Path;
 use reprise_engine::{KvFormat, KvProfile, LayerLayout, LayerShape};
 use reprise_model::arch::Architecture;
 use reprise_model::gguf::Gguf;
+use serde::Serialize;
 
 use super::ModelsError;
 
@@ -28,7 +29,9 @@ pub struct Card {
 }
 
 /// Whether something fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "bindings", derive(ts_rs::TS))]
 pub enum Fit {
     /// Well.
     Fits,
