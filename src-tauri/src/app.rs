@@ -209,8 +209,10 @@ impl App {
     /// Ends what runs beside the page.
     pub fn quit(&self) {
         self.fetches.quit();
-        self.documents.quit();
+        self.documents.leave();
+        // Before the documents' thread is waited for: it may wait for what the model's worker does after an answer.
         self.host.quit();
+        self.documents.quit();
     }
 
     /// The model's name, for the turns it writes.

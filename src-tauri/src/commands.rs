@@ -414,7 +414,7 @@ pub fn list_chunks(app: State<'_, App>, owner: String) -> Outcome<Vec<KeptChunk>
 #[tauri::command(async)]
 pub fn pin_chunk(app: State<'_, App>, chunk: String, pinned: bool) -> Outcome<()> {
     let chunk: ChunkId = chunk.parse()?;
-    app.with_cache(move |cache, _| Ok(cache.set_pinned(chunk, pinned)?))?;
+    app.with_cache(move |cache, _| Ok(cache.set_pinned(&[chunk], pinned)?))?;
     Ok(())
 }
 

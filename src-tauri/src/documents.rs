@@ -433,14 +433,18 @@ impl Documents {
         Ok(unseen(found.given, seen))
     }
 
+    /// Tells the thread to end, and does not wait for it.
+    pub fn leave(&self) {
+        let mut work = lock(&self.inner.state);
+        work.is_leaving = true;
+        work.cancel.cancel();
+        drop(work);
+        let _ = self.wishes.send(Wish::Quit);
+    }
+
     /// Ends the thread.
     pub fn quit(&self) {
-        {
-            let mut work = lock(&self.inner.state);
-            work.is_leaving = true;
-            work.cancel.cancel();
-        }
-        let _ = self.wishes.send(Wish::Quit);
+        self.leave();
         if let Some(thread) = lock(&self.thread).take()
             && thread.join().is_err()
         {

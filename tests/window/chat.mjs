@@ -125,7 +125,11 @@ export async function openChat(machine, title) {
       title,
     );
   await until(open, `the chat ${title} in the list`);
-  await until(async () => (await questions(machine)).length > 0, `the chat ${title}`);
+  // Its row is the current one at the moment in which its turns take the place of another chat's.
+  await until(
+    async () => (await openTitle(machine)) === title && (await questions(machine)).length > 0,
+    `the chat ${title}`,
+  );
 }
 
 /** Opens a chat's menu in the sidebar and chooses from it. */

@@ -29,6 +29,15 @@ function required(name) {
   return value;
 }
 
+/** Whether this process still runs: one that has ended and was not waited for yet does not. */
+function isRunning(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)[0] !== 'Z';
+  } catch {
+    return false;
+  }
+}
+
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -94,6 +103,7 @@ export class Machine {
     machine.driverProcess = spawn(driverProgram, ['--port', String(machine.port), '--native-port', String(nativePort)], {
       env: machine.environment,
       stdio: ['ignore', 'inherit', 'inherit'],
+      detached: true, // a group of its own, which can be ended whole
     });
     await until(
       async () => (await fetch(`http://127.0.0.1:${machine.port}/status`)).ok,
@@ -124,19 +134,28 @@ export class Machine {
     return this;
   }
 
-  /** Ends the program, without killing it. */
+  /** Closes the window, and waits until the program has ended: it still stores what it knows after its window is gone. */
   async close() {
-    await this.driver?.quit();
+    if (this.driver === undefined) return;
+    const pid = this.pid();
+    let tired;
+    const patience = new Promise((_, fail) => {
+      tired = setTimeout(() => fail(new Error('the driver did not close the window')), PATIENCE_MS);
+    });
+    await Promise.race([this.driver.quit(), patience]).finally(() => clearTimeout(tired));
     this.driver = undefined;
+    await until(() => !isRunning(pid), 'the program to end after its window was closed');
   }
 
   async end() {
     try {
       await this.close();
     } finally {
-      this.driverProcess.kill();
-      await once(this.driverProcess, 'exit');
-      rmSync(this.home, { recursive: true, force: true });
+      // The driver, WebKit's driver and whatever of the program is left: the test must not wait for them for ever.
+      const gone = once(this.driverProcess, 'exit');
+      process.kill(-this.driverProcess.pid, 'SIGKILL');
+      await gone;
+      rmSync(this.home, { recursive: true, force: true, maxRetries: 10 });
     }
   }
 

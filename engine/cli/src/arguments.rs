@@ -17,6 +17,7 @@ use reprise_library::models::Shelf;
 use crate::bench::BenchArguments;
 use crate::cache::CacheAction;
 use crate::index::IndexAction;
+use crate::password::PasswordArguments;
 use crate::serve::ServeArguments;
 use crate::skill::SkillAction;
 use crate::top::TopArguments;
@@ -109,6 +110,8 @@ pub struct ChatArguments {
     /// Chat about this document (repeatable): each question is given the passages that answer to it
     #[arg(long, value_name = "FILE")]
     pub doc: Vec<PathBuf>,
+    #[command(flatten)]
+    pub password: PasswordArguments,
     /// Chat about the indexed documents (see `reprise index`)
     #[arg(long, conflicts_with = "doc")]
     pub indexed: bool,
@@ -143,6 +146,8 @@ pub struct AskArguments {
     /// Only indexed documents at or below this path
     #[arg(long, value_name = "PATH")]
     pub within: Option<PathBuf>,
+    #[command(flatten)]
+    pub password: PasswordArguments,
     #[command(flatten)]
     pub keep: KeepArguments,
     #[command(flatten)]

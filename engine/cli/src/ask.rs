@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use reprise_engine::{GenerateOptions, Owner, Reuse, SegmentKind, StopReason};
-use reprise_library::asking::{How, MOST_TOKENS, documents_within, findings};
+use reprise_library::asking::{How, MOST_TOKENS, findings};
 use reprise_library::assistant::{LaidOut, Message, Part};
 use reprise_library::chats::{Given, Origin};
 use reprise_library::citations::cited;
@@ -18,7 +18,9 @@ use reprise_model::template::Role;
 
 use crate::arguments::{AskArguments, SamplingDefaults};
 use crate::failure::{Failure, Outcome};
+use crate::index::documents_at;
 use crate::output::{counted, footer, note, with_commas};
+use crate::password::PasswordArguments;
 use crate::session::Session;
 
 /// Facts are asked for, in the words of the document: no inventions, and no penalty for words that the passages have. An answer
@@ -51,18 +53,25 @@ pub fn run(arguments: &AskArguments) -> Outcome {
 }
 
 /// Reads documents; what is odd about one is said.
-pub fn open(files: &[impl AsRef<Path>]) -> Outcome<Vec<Document>> {
+pub fn open(files: &[impl AsRef<Path>], password: &PasswordArguments) -> Outcome<Vec<Document>> {
+    let options = read_options()?;
+    let read = |file: &_| open_one(AsRef::as_ref(file), password, &options);
+    files.iter().map(read).collect()
+}
+
+/// How documents are read: with the models that recognise text in pictures, where they are there.
+pub fn read_options() -> Outcome<ReadOptions> {
     let ocr = Ocr::on(&Shelf::of_machine()?).map(Arc::new);
-    let options = ReadOptions::default().with_ocr(ocr);
-    let mut documents = Vec::new();
-    for file in files {
-        let document = Document::open_with(file.as_ref(), &options)?;
-        for text in &document.notes {
-            note(&format!("note: {}: {text}", document.name));
-        }
-        documents.push(document);
+    Ok(ReadOptions::default().with_ocr(ocr))
+}
+
+/// Reads a document; what is odd about it is said.
+pub fn open_one(file: &Path, password: &PasswordArguments, options: &ReadOptions) -> Outcome<Document> {
+    let document = password.open(file, options)?;
+    for text in &document.notes {
+        note(&format!("note: {}: {text}", document.name));
     }
-    Ok(documents)
+    Ok(document)
 }
 
 /// A question ready to be asked.
@@ -102,7 +111,7 @@ pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
     let quiet = arguments.answer.quiet;
     let about = match files.is_empty() {
         true => indexed(arguments.within.as_deref())?,
-        false => About::Files(open(files)?),
+        false => About::Files(open(files, &arguments.password)?),
     };
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let load_options = arguments
@@ -190,19 +199,7 @@ fn nothing_fits(what: &str, budget: usize) -> Failure {
 /// The indexed documents, at or below a path.
 fn indexed(within: Option<&Path>) -> Outcome<About> {
     let index = crate::index::open()?;
-    let within = within.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-    let documents = documents_within(&index, within.as_deref())?;
-    if documents.is_empty() {
-        return Err(Failure::message(match within {
-            Some(path) => format!(
-                "no indexed document is at {}; see what there is with: reprise index status",
-                path.display()
-            ),
-            None => "no document is indexed; name a file before the question, or add documents with: reprise index add \
-                     PATH"
-                .into(),
-        }));
-    }
+    let documents = documents_at(&index, within)?;
     Ok(About::Indexed(Box::new(index), documents))
 }
 

@@ -92,9 +92,7 @@ pub fn run(action: CacheAction) -> Outcome {
         CacheAction::Ls { owner, by, json } => list(store, owner.as_ref(), by, json),
         CacheAction::Show { chunk, json } => show(store, chunk, json),
         CacheAction::Pin { chunks, off } => {
-            for &chunk in &chunks {
-                cache.set_pinned(chunk, !off).map_err(failure)?;
-            }
+            cache.set_pinned(&chunks, !off).map_err(failure)?;
             let what = if off { "unpinned" } else { "pinned" };
             print(&format!("{what} {}\n", counted(chunks.len(), "chunk")))
         }

@@ -5,16 +5,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Subcommand;
-use reprise_library::Ocr;
+use reprise_library::asking::documents_within;
 use reprise_library::cache::Cache;
 use reprise_library::folders;
-use reprise_library::index::{Index, IndexedDocument, Progress, Run, State, Status, Updated};
+use reprise_library::index::{
+    DocumentId, Index, IndexError, IndexedDocument, Progress, Run, State, Status, Updated,
+};
 use reprise_library::models::Shelf;
+use reprise_library::{Ocr, system_words};
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupts::Interrupts;
 use crate::output::{StatusLine, counted, note, print, with_commas};
+use crate::password::PasswordArguments;
 
 /// How often the line about the work in progress changes at most.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -44,9 +48,8 @@ pub enum IndexAction {
     Unlock {
         /// The file
         path: PathBuf,
-        /// A file with the password in its first line
-        #[arg(long, value_name = "FILE")]
-        password_file: PathBuf,
+        #[command(flatten)]
+        password: PasswordArguments,
     },
     /// Say how far it is, and which files have no text and why
     Status {
@@ -67,9 +70,9 @@ pub enum IndexAction {
         /// Passages to show
         #[arg(short = 'n', long, value_name = "N", default_value = "6", value_parser = crate::arguments::at_least::<1>)]
         limit: usize,
-        /// Only in documents whose path contains this
-        #[arg(long, value_name = "TEXT")]
-        within: Option<String>,
+        /// Only in documents at or below this path
+        #[arg(long, value_name = "PATH")]
+        within: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -80,13 +83,27 @@ pub fn run(action: IndexAction) -> Outcome {
     let index = open()?;
     match action {
         IndexAction::Add { paths, threads } => {
+            // All of them, or none: a slip in one name is mended before anything begins.
+            for path in &paths {
+                path.metadata().map_err(|error| {
+                    Failure::message(format!(
+                        "cannot find {}: {}",
+                        path.display(),
+                        system_words(&error)
+                    ))
+                })?;
+            }
             for path in &paths {
                 index.add(path)?;
             }
-            update(&index, threads)
+            update(
+                &index,
+                threads,
+                "what you named is added; read it then with: reprise index update",
+            )
         }
-        IndexAction::Update { threads } => update(&index, threads),
-        IndexAction::Unlock { path, password_file } => unlock(&index, &path, &password_file),
+        IndexAction::Update { threads } => update(&index, threads, ""),
+        IndexAction::Unlock { path, password } => unlock(&index, &path, &password),
         IndexAction::Status { json } => status(&index, json),
         IndexAction::Rm { paths } => paths.iter().try_for_each(|path| remove(&index, path)),
         IndexAction::Search {
@@ -108,7 +125,8 @@ pub fn open() -> Outcome<Index> {
     Ok(index.with_ocr(ocr))
 }
 
-fn update(index: &Index, threads: Option<usize>) -> Outcome {
+/// Brings the index up to date. Where somebody else is doing that, `meanwhile` says what the person has of it.
+fn update(index: &Index, threads: Option<usize>, meanwhile: &str) -> Outcome {
     let interrupts = Interrupts::install()?;
     let begin = Instant::now();
     let mut line = StatusLine::new(false);
@@ -140,7 +158,12 @@ fn update(index: &Index, threads: Option<usize>) -> Outcome {
         })
     });
     line.clear();
-    let updated = updated?;
+    let updated = match updated {
+        Err(error @ IndexError::InUse { .. }) if !meanwhile.is_empty() => {
+            return Err(Failure::message(format!("{error}; {meanwhile}")));
+        }
+        other => other?,
+    };
     for trouble in &updated.troubles {
         note(&format!("note: {trouble}"));
     }
@@ -216,10 +239,14 @@ fn summary(updated: &Updated, read_time: Duration, time: Duration) -> String {
     format!("[{}; {:.1} s; {how}]", parts.join(", "), time.as_secs_f64())
 }
 
-fn unlock(index: &Index, path: &Path, password_file: &Path) -> Outcome {
-    let path = path.canonicalize()?;
-    let text = std::fs::read_to_string(password_file)
-        .map_err(|error| Failure::message(format!("cannot read {}: {error}", password_file.display())))?;
+fn unlock(index: &Index, path: &Path, password: &PasswordArguments) -> Outcome {
+    let path = path.canonicalize().map_err(|error| {
+        Failure::message(format!(
+            "cannot find {}: {}",
+            path.display(),
+            system_words(&error)
+        ))
+    })?;
     let documents = index.documents(None)?;
     let Some(document) = documents.iter().find(|document| document.path == path) else {
         return Err(Failure::message(format!(
@@ -227,8 +254,8 @@ fn unlock(index: &Index, path: &Path, password_file: &Path) -> Outcome {
             path.display()
         )));
     };
-    index.unlock(document.id, text.lines().next().unwrap_or_default())?;
-    update(index, None)
+    index.unlock(document.id, &password.password_of(&document.name)?)?;
+    update(index, None, "")
 }
 
 fn remove(index: &Index, path: &Path) -> Outcome {
@@ -330,21 +357,29 @@ fn shown(status: &Status, failed: &[IndexedDocument]) -> String {
     text
 }
 
-fn search(index: &Index, question: &str, limit: usize, within: Option<&str>, is_json: bool) -> Outcome {
+/// The indexed documents with text, those at or below a path where one is given; never none.
+pub fn documents_at(index: &Index, within: Option<&Path>) -> Outcome<Vec<DocumentId>> {
+    let within = within.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let documents = documents_within(index, within.as_deref())?;
+    if documents.is_empty() {
+        return Err(Failure::message(match within {
+            Some(path) => format!(
+                "no indexed document is at {}; see what there is with: reprise index status",
+                path.display()
+            ),
+            None => "no document is indexed; add some with: reprise index add PATH, or name a file".into(),
+        }));
+    }
+    Ok(documents)
+}
+
+fn search(index: &Index, question: &str, limit: usize, within: Option<&Path>, is_json: bool) -> Outcome {
     if question.trim().is_empty() {
         return Err(Failure::Usage("the question is empty".into()));
     }
     let found = match within {
         None => index.search(question, limit)?,
-        Some(part) => {
-            let documents = index.documents(None)?;
-            let ids: Vec<_> = documents
-                .iter()
-                .filter(|document| document.path.to_string_lossy().contains(part))
-                .map(|document| document.id)
-                .collect();
-            index.search_in(question, &ids, limit)?
-        }
+        Some(path) => index.search_in(question, &documents_at(index, Some(path))?, limit)?,
     };
     if is_json {
         let rows: Vec<_> = found

@@ -20,6 +20,7 @@ mod index;
 mod interrupts;
 mod models;
 mod output;
+mod password;
 mod serve;
 mod session;
 mod skill;

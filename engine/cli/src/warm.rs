@@ -8,12 +8,13 @@ use clap::Args;
 use reprise_engine::Reuse;
 use reprise_library::asking::MOST_TOKENS;
 use reprise_library::models::Shelf;
-use reprise_library::{PASSAGE_TOKENS, Passage, select, split};
+use reprise_library::{Document, PASSAGE_TOKENS, Passage, select, split};
 
 use crate::arguments::{KeepArguments, ModelArguments};
 use crate::ask::{self, parts_ahead};
 use crate::failure::{Failure, Outcome};
 use crate::output::{StatusLine, counted, note};
+use crate::password::PasswordArguments;
 use crate::session::Session;
 
 /// How often is looked how far it is.
@@ -31,6 +32,8 @@ pub struct WarmArguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
+    password: PasswordArguments,
+    #[command(flatten)]
     keep: KeepArguments,
     #[command(flatten)]
     model: ModelArguments,
@@ -40,7 +43,7 @@ pub struct WarmArguments {
 }
 
 pub fn run(arguments: &WarmArguments) -> Outcome {
-    let documents = ask::open(&arguments.files)?;
+    let (documents, unreadable) = open(arguments)?;
     let model = Shelf::of_machine()?.resolve(arguments.model.model.as_deref())?;
     let options = arguments
         .keep
@@ -70,5 +73,28 @@ pub fn run(arguments: &WarmArguments) -> Outcome {
     if !arguments.quiet {
         note(&format!("[{} read ahead]", counted(all, "text")));
     }
-    Ok(())
+    match unreadable {
+        0 => Ok(()),
+        some => Err(Failure::message(format!(
+            "{} left out, for the reason said above",
+            counted(some, "file")
+        ))),
+    }
+}
+
+/// The documents that have text, and how many have none, which is said: the others are read all the same.
+fn open(arguments: &WarmArguments) -> Outcome<(Vec<Document>, usize)> {
+    let options = ask::read_options()?;
+    let (mut documents, mut unreadable) = (Vec::new(), 0);
+    for file in &arguments.files {
+        match ask::open_one(file, &arguments.password, &options) {
+            Ok(document) => documents.push(document),
+            Err(Failure::Message(why)) if arguments.files.len() > 1 => {
+                note(&why);
+                unreadable += 1;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok((documents, unreadable))
 }

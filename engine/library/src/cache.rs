@@ -171,12 +171,16 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Keeps a chunk whatever else has to go, or no longer.
+    /// Keeps chunks whatever else has to go, or no longer; all of them are there, or nothing is done.
     ///
     /// # Errors
-    /// When there is no such chunk, or the index cannot be written.
-    pub fn set_pinned(&self, chunk: ChunkId, pinned: bool) -> Result<(), StoreError> {
-        self.store.set_pinned(chunk, pinned)
+    /// When one of them is not there, or the index cannot be written.
+    pub fn set_pinned(&self, chunks: &[ChunkId], pinned: bool) -> Result<(), StoreError> {
+        self.are_there(chunks)?;
+        for &chunk in chunks {
+            self.store.set_pinned(chunk, pinned)?;
+        }
+        Ok(())
     }
 
     /// Lets chunks go; all of them are there, or nothing is done. Their text is read again when it is needed.
@@ -184,10 +188,14 @@ impl<'a> Cache<'a> {
     /// # Errors
     /// When one of them is not there, or the index cannot be written.
     pub fn evict(&self, chunks: &[ChunkId]) -> Result<Erased, StoreError> {
-        for &chunk in chunks {
-            self.store.record(chunk)?;
-        }
+        self.are_there(chunks)?;
         self.store.erase_chunks(chunks)
+    }
+
+    fn are_there(&self, chunks: &[ChunkId]) -> Result<(), StoreError> {
+        chunks
+            .iter()
+            .try_for_each(|&chunk| self.store.record(chunk).map(drop))
     }
 
     /// Erases everything that is kept for an owner, in memory and on disk; what others own as well stays with them.

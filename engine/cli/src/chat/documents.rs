@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
-use reprise_library::asking::{How, chat_budget, documents_within, findings, unseen};
+use reprise_library::asking::{How, chat_budget, findings, unseen};
 use reprise_library::chats::Given;
 use reprise_library::index::{DocumentId, Index};
 use reprise_library::{PASSAGE_TOKENS, Passage, given, select, split};
 
 use crate::ask;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
+use crate::index::documents_at;
 use crate::output::{counted, note};
+use crate::password::PasswordArguments;
 use crate::session::Session;
 
 pub struct Documents {
@@ -25,16 +27,11 @@ enum Source {
 
 impl Documents {
     /// These files, or without any the indexed documents.
-    pub fn open(files: &[PathBuf], session: &Session) -> Outcome<Documents> {
+    pub fn open(files: &[PathBuf], password: &PasswordArguments, session: &Session) -> Outcome<Documents> {
         let budget = chat_budget(session.info().context_tokens);
         if files.is_empty() {
             let index = crate::index::open()?;
-            let documents = documents_within(&index, None)?;
-            if documents.is_empty() {
-                return Err(Failure::message(
-                    "no document is indexed; add some with: reprise index add PATH, or name one with --doc FILE",
-                ));
-            }
+            let documents = documents_at(&index, None)?;
             if let Some(why) = index.meaning().why_not() {
                 note(&format!("note: {why}"));
             }
@@ -44,7 +41,7 @@ impl Documents {
                 budget,
             });
         }
-        let documents = ask::open(files)?;
+        let documents = ask::open(files, password)?;
         let count = |text: &str| session.count(text);
         let split = |document| split(document, PASSAGE_TOKENS, &count);
         Ok(Documents {

@@ -51,7 +51,7 @@ pub fn run(arguments: &ChatArguments) -> Outcome {
     }
     let documents = match arguments.doc.is_empty() && !arguments.indexed {
         true => None,
-        false => Some(Documents::open(&arguments.doc, &session)?),
+        false => Some(Documents::open(&arguments.doc, &arguments.password, &session)?),
     };
     let options = arguments.answer.generate_options(match documents {
         None => &DEFAULTS,

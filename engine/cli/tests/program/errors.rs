@@ -128,7 +128,24 @@ fn documents_without_text_say_why() {
         let run = run_args(&["ask".as_ref(), file.as_os_str(), "What is it?".as_ref()]);
         assert_fails(&run, 1, &[&[name], words].concat());
     };
-    ask("locked.pdf", &pdf(Some("sesame")), &["encrypted", "password"]);
+    ask(
+        "locked.pdf",
+        &pdf(Some("sesame")),
+        &["only be asked for in a terminal", "--password-file"],
+    );
+    // Opened, and then as empty as any other.
+    let (locked, password) = (folder.path().join("locked.pdf"), folder.path().join("password"));
+    for (word, words) in [("sesame\n", "no text"), ("wrong\n", "not the one that opens it")] {
+        fs::write(&password, word).unwrap();
+        let run = run_args(&[
+            "ask".as_ref(),
+            locked.as_os_str(),
+            "What is it?".as_ref(),
+            "--password-file".as_ref(),
+            password.as_os_str(),
+        ]);
+        assert_fails(&run, 1, &["locked.pdf", words]);
+    }
     ask("blank.pdf", &pdf(None), &["no text", "empty"]);
     ask("cut.pdf", &pdf(None)[..200], &["broken or cut short"]);
     ask("empty.txt", b"", &["is empty"]);

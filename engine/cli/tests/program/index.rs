@@ -39,6 +39,9 @@ fn documents_are_added_found_and_taken_out_again() {
     let rows: serde_json::Value = serde_json::from_str(&found.out).unwrap();
     assert!(rows[0]["path"].as_str().unwrap().ends_with("garden.md"));
     assert!(rows[0]["meaning_rank"].is_null() && rows[0]["words_rank"] == 1);
+    let within = |path: &str| command(&["search", "apple trees", "--within", path]);
+    assert!(within(path).out.contains("garden.md"));
+    assert_fails(&within("/nowhere"), 1, &["no indexed document is at /nowhere"]);
     let status: serde_json::Value = serde_json::from_str(&command(&["status", "--json"]).out).unwrap();
     assert_eq!(status["status"]["ready"], 1);
     assert_eq!(status["failed"][0]["name"], "empty.txt");

@@ -112,6 +112,14 @@ fn what_was_read_is_known_and_moved_and_erased() {
         shown.contains("document:ferry.txt") && shown.contains("pinned"),
         "{shown}"
     );
+    // All of what is named, or nothing.
+    let missing = "0000000000abcdef";
+    assert_fails(
+        &reuse(home, "cache", &["pin", "--off", chunk, missing]),
+        1,
+        &[missing],
+    );
+    assert!(reuse(home, "cache", &["show", chunk]).out.contains("pinned"));
     assert!(reuse(home, "cache", &["verify"]).out.contains("0 dropped"));
     assert_fails(&reuse(home, "cache", &["show", "zebra"]), 2, &["sixteen digits"]);
     assert_fails(
@@ -130,4 +138,10 @@ fn what_was_read_is_known_and_moved_and_erased() {
     );
     let listed = reuse(home, "cache", &["ls"]).out;
     assert!(!listed.contains("ferry") && listed.contains("bakery"), "{listed}");
+
+    // One without text keeps no other from being read ahead.
+    let empty = file("empty.txt", "");
+    let warmed = reuse(home, "cache", &["warm", &empty, ferry]);
+    assert_fails(&warmed, 1, &["empty.txt", "1 file left out"]);
+    assert!(reuse(home, "cache", &["ls"]).out.contains("document:ferry.txt"));
 }
