@@ -84,25 +84,17 @@ pub fn run(action: IndexAction) -> Outcome {
     match action {
         IndexAction::Add { paths, threads } => {
             // All of them, or none: a slip in one name is mended before anything begins.
-            for path in &paths {
-                path.metadata().map_err(|error| {
-                    Failure::message(format!(
-                        "cannot find {}: {}",
-                        path.display(),
-                        system_words(&error)
-                    ))
-                })?;
-            }
+            let paths = paths
+                .iter()
+                .map(|path| found(path))
+                .collect::<Outcome<Vec<_>>>()?;
             for path in &paths {
                 index.add(path)?;
             }
-            update(
-                &index,
-                threads,
-                "what you named is added; read it then with: reprise index update",
-            )
+            let added = "what you named is added; read it then with: reprise index update";
+            update(&index, threads, Some(added))
         }
-        IndexAction::Update { threads } => update(&index, threads, ""),
+        IndexAction::Update { threads } => update(&index, threads, None),
         IndexAction::Unlock { path, password } => unlock(&index, &path, &password),
         IndexAction::Status { json } => status(&index, json),
         IndexAction::Rm { paths } => paths.iter().try_for_each(|path| remove(&index, path)),
@@ -113,6 +105,22 @@ pub fn run(action: IndexAction) -> Outcome {
             json,
         } => search(&index, &question, limit, within.as_deref(), json),
     }
+}
+
+/// The full path of something that is there, as the index keeps it.
+fn found(path: &Path) -> Outcome<PathBuf> {
+    path.canonicalize().map_err(|error| {
+        Failure::message(format!(
+            "cannot find {}: {}",
+            path.display(),
+            system_words(&error)
+        ))
+    })
+}
+
+/// The full path of something that may be gone since it was added.
+fn named(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// Opens the person's index.
@@ -126,7 +134,7 @@ pub fn open() -> Outcome<Index> {
 }
 
 /// Brings the index up to date. Where somebody else is doing that, `meanwhile` says what the person has of it.
-fn update(index: &Index, threads: Option<usize>, meanwhile: &str) -> Outcome {
+fn update(index: &Index, threads: Option<usize>, meanwhile: Option<&str>) -> Outcome {
     let interrupts = Interrupts::install()?;
     let begin = Instant::now();
     let mut line = StatusLine::new(false);
@@ -158,12 +166,10 @@ fn update(index: &Index, threads: Option<usize>, meanwhile: &str) -> Outcome {
         })
     });
     line.clear();
-    let updated = match updated {
-        Err(error @ IndexError::InUse { .. }) if !meanwhile.is_empty() => {
-            return Err(Failure::message(format!("{error}; {meanwhile}")));
-        }
-        other => other?,
-    };
+    let updated = updated.map_err(|error| match (&error, meanwhile) {
+        (IndexError::InUse { .. }, Some(meanwhile)) => Failure::message(format!("{error}; {meanwhile}")),
+        _ => error.into(),
+    })?;
     for trouble in &updated.troubles {
         note(&format!("note: {trouble}"));
     }
@@ -240,13 +246,7 @@ fn summary(updated: &Updated, read_time: Duration, time: Duration) -> String {
 }
 
 fn unlock(index: &Index, path: &Path, password: &PasswordArguments) -> Outcome {
-    let path = path.canonicalize().map_err(|error| {
-        Failure::message(format!(
-            "cannot find {}: {}",
-            path.display(),
-            system_words(&error)
-        ))
-    })?;
+    let path = found(path)?;
     let documents = index.documents(None)?;
     let Some(document) = documents.iter().find(|document| document.path == path) else {
         return Err(Failure::message(format!(
@@ -255,12 +255,12 @@ fn unlock(index: &Index, path: &Path, password: &PasswordArguments) -> Outcome {
         )));
     };
     index.unlock(document.id, &password.password_of(&document.name)?)?;
-    update(index, None, "")
+    update(index, None, None)
 }
 
 fn remove(index: &Index, path: &Path) -> Outcome {
     let sources = index.sources()?;
-    let full = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let full = named(path);
     let Some(source) = sources
         .iter()
         .find(|source| source.path == full || source.path == path)
@@ -359,7 +359,7 @@ fn shown(status: &Status, failed: &[IndexedDocument]) -> String {
 
 /// The indexed documents with text, those at or below a path where one is given; never none.
 pub fn documents_at(index: &Index, within: Option<&Path>) -> Outcome<Vec<DocumentId>> {
-    let within = within.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let within = within.map(named);
     let documents = documents_within(index, within.as_deref())?;
     if documents.is_empty() {
         return Err(Failure::message(match within {
