@@ -133,7 +133,13 @@ pub fn sources(app: State<'_, App>, turn: TurnId) -> Outcome<AnswerSources> {
         .and_then(|question| all.remove(&question))
         .unwrap_or_default();
     let (text, cited) = linked(&answer.text, &given);
-    Ok(AnswerSources { text, given, cited })
+    let steps = app.store.steps_of(turn)?;
+    Ok(AnswerSources {
+        text,
+        given,
+        cited,
+        steps,
+    })
 }
 
 #[tauri::command(async)]
@@ -268,7 +274,12 @@ async fn off_the_runtime<T: Send + 'static>(
 }
 
 #[tauri::command(async)]
-pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> Outcome<Option<ContextUse>> {
+pub fn context_use(
+    app: State<'_, App>,
+    chat: Option<ChatId>,
+    draft: String,
+    asked: Asked,
+) -> Outcome<Option<ContextUse>> {
     let Some(loaded) = app.host.loaded().filter(|_| draft.len() <= LONGEST_COUNTED_BYTES) else {
         return Ok(None);
     };
@@ -282,10 +293,10 @@ pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> 
     };
     let instructions = app.host.settings().instructions();
     let writer = &loaded.writer;
-    let typed = writer.count(&draft);
-    let coming = match typed {
-        0 => Coming::Answer,
-        tokens => Coming::Draft { tokens },
+    let coming_given = app.given_so_far(&draft, turns.last().map(|turn| turn.id), &asked);
+    let coming = Coming::Draft {
+        text: &draft,
+        given: &coming_given,
     };
     let laid_out = converse::layout(writer, &loaded.counts, &turns, &given, &instructions, coming);
     let window = writer.info().context_tokens;
@@ -303,7 +314,7 @@ pub fn context_use(app: State<'_, App>, chat: Option<ChatId>, draft: String) -> 
         passages: given.passages + given.earlier,
         history: laid_out.history_tokens,
         draft: laid_out.draft_tokens,
-        typed,
+        typed: writer.count(&draft),
         reserved_output,
         free: window.saturating_sub(used),
         hidden_turns: laid_out.hidden_turns,

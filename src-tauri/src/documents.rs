@@ -433,6 +433,17 @@ impl Documents {
         Ok(unseen(found.given, seen))
     }
 
+    /// Whether all of these documents have text that can be found.
+    pub fn are_read(&self, documents: &[String]) -> bool {
+        documents.is_empty()
+            || self.inner.index().is_ok_and(|index| {
+                documents.iter().all(|document| {
+                    let known = number(document).ok().and_then(|id| index.document(id).ok()?);
+                    known.is_some_and(|document| document.state == State::Ready)
+                })
+            })
+    }
+
     /// Tells the thread to end, and does not wait for it.
     pub fn leave(&self) {
         let mut work = lock(&self.inner.state);

@@ -60,6 +60,19 @@ impl App {
         given.extend(found);
         Ok(given)
     }
+
+    /// What a question that is still being typed would be given. Documents that are not read yet count nothing so far; what
+    /// is wrong with the rest is said when the question is asked.
+    pub fn given_so_far(&self, draft: &str, parent: Option<TurnId>, asked: &Asked) -> Vec<Given> {
+        let mut asked = asked.clone();
+        if !self.documents.are_read(&asked.documents) {
+            asked.documents.clear();
+        }
+        self.given(draft, parent, &asked).unwrap_or_else(|failure| {
+            tracing::debug!(failure.message, "what a draft would be given is not known");
+            Vec::new()
+        })
+    }
 }
 
 /// What the model reads of these skills.

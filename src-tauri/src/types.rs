@@ -324,6 +324,8 @@ pub struct AnswerSources {
     /// Those that the answer names.
     #[ts(type = "Array<number>")]
     pub cited: Vec<usize>,
+    /// What it did with tools.
+    pub steps: Vec<StepTold>,
 }
 
 /// How far the documents are.

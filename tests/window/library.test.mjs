@@ -1,9 +1,8 @@
-// Documents, skills and models: files dropped on the window are read, asked about and cited; what was read is used again in
-// another order after a restart; skills and models are listed, switched and chosen.
+// Documents and skills: files dropped on the window are read, asked about and cited; what was read is used again in another
+// order after a restart; skills are listed, looked at and chosen.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { after, before } from 'node:test';
 import { answerAtMost, closeDialog, main, newChat, openSettings, send, untilFinished } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
@@ -20,19 +19,12 @@ const logs = ['Spring', 'Summer', 'Autumn', 'Winter'].map((season, number) => ({
 }));
 
 let machine;
-let server;
 const test = testOf(() => machine);
 before(async () => {
-  // Stands for the pages where models are fetched from: it has none.
-  server = createServer((_, answer) => answer.writeHead(404).end());
-  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
-  machine = await Machine.begin({ HF_ENDPOINT: `http://127.0.0.1:${server.address().port}` });
+  machine = await Machine.begin();
   await machine.open();
 });
-after(async () => {
-  server?.close();
-  await machine?.end();
-});
+after(() => machine?.end());
 
 const shown = (id) => machine.all(`[data-testid="${id}"]`);
 const number = (text) => Number(text.replaceAll(/\D/g, ''));
@@ -196,26 +188,6 @@ test('skills are listed with what they take, looked at, switched and chosen', as
   const answer = await askFor('Tidy this: milk, call Ada, bread.');
   assert.ok(answer.prompt > 100, 'the skill is in the prompt');
   assert.match(answer.article, /tidy-notes/);
-});
-
-test('models are listed with what they take, and one that cannot be fetched says why', async () => {
-  await machine.click('button', 'Models');
-  await until(async () => (await shown('models-screen')).length === 1, 'the screen');
-  await until(async () => (await shown('model-row')).length > 3, 'the models');
-  const text = await textOf('models-screen');
-  assert.match(text, /SmolLM2 135M/);
-  assert.match(text, /Q4_1/);
-  assert.match(text, /Fits/);
-  assert.deepEqual(await machine.violations(), []);
-  await machine.picture('models-light');
-  await dark();
-  assert.deepEqual(await machine.violations(), []);
-  await machine.picture('models-dark');
-  await machine.run(`delete document.documentElement.dataset.theme`);
-  const [fetch] = await machine.allByRole('button', /^Fetch /);
-  await machine.run('arguments[0].click()', fetch);
-  await until(async () => /404/.test(await textOf('models-screen')), 'why it cannot be fetched');
-  await machine.press(Key.ESCAPE);
 });
 
 test('the window speaks German', async () => {

@@ -65,8 +65,8 @@ export async function until(question, what, patience = PATIENCE_MS) {
 
 /** `test` that keeps a picture of what the window showed when a test failed; `machine` gives the machine. */
 export function testOf(machine) {
-  return (name, body) =>
-    runTest(name, async () => {
+  return (name, options, body = options) =>
+    runTest(name, options === body ? {} : options, async () => {
       try {
         await body();
       } catch (error) {

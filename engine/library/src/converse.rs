@@ -71,9 +71,9 @@ pub struct Layout {
     pub system_tokens: usize,
     /// Tokens of the turns that are in, without what they were given.
     pub history_tokens: usize,
-    /// Tokens of what the turns that are in were given.
+    /// Tokens of what the turns that are in were given, and of what the question that is still to come would be.
     pub given_tokens: GivenTokens,
-    /// Tokens of the question that is still to come, in its place in the prompt.
+    /// Tokens of the question that is still to come, in its place in the prompt, without what it would be given.
     pub draft_tokens: usize,
 }
 
@@ -96,25 +96,30 @@ impl GivenTokens {
         self.passages + self.earlier + self.skills + self.tools
     }
 
-    fn add(&mut self, source: &Origin, tokens: usize) {
-        match source {
-            Origin::Passage { .. } => self.passages += tokens,
-            Origin::Earlier { .. } => self.earlier += tokens,
-            Origin::Skill { .. } => self.skills += tokens,
-            Origin::Call | Origin::Result { .. } => self.tools += tokens,
+    fn add_all(&mut self, writer: &Writer, given: &[Given]) {
+        for one in given {
+            let tokens = writer.count(&one.text);
+            match one.source {
+                Origin::Passage { .. } => self.passages += tokens,
+                Origin::Earlier { .. } => self.earlier += tokens,
+                Origin::Skill { .. } => self.skills += tokens,
+                Origin::Call | Origin::Result { .. } => self.tools += tokens,
+            }
         }
     }
 }
 
 /// What follows the turns of a chat in its next prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Coming {
+pub enum Coming<'a> {
     /// An answer.
     Answer,
     /// A question that is being typed, and an answer to it.
     Draft {
-        /// Tokens typed so far.
-        tokens: usize,
+        /// What is typed so far.
+        text: &'a str,
+        /// What the question would be given.
+        given: &'a [Given],
     },
     /// The rest of an answer that has begun.
     RestOfAnswer {
@@ -133,7 +138,7 @@ pub fn layout(
     turns: &[Turn],
     given: &GivenOf,
     instructions: &Instructions,
-    coming: Coming,
+    coming: Coming<'_>,
 ) -> Layout {
     let system = instructions.system.trim();
     let system_tokens = instructions.tools_tokens
@@ -141,11 +146,17 @@ pub fn layout(
             "" => writer.base_tokens(),
             text => writer.base_tokens_with_system() + writer.count(text),
         };
+    let mut given_tokens = GivenTokens::default();
     let (draft_tokens, begun_tokens) = match coming {
-        Coming::Answer => (0, 0),
-        Coming::Draft { tokens } => (writer.with_frame(tokens), 0),
+        Coming::Draft { text, given } if !(text.is_empty() && given.is_empty()) => {
+            given_tokens.add_all(writer, given);
+            let text = asked_of(writer, text, given);
+            (writer.with_frame(writer.count(&text)), 0)
+        }
+        Coming::Answer | Coming::Draft { .. } => (0, 0),
         Coming::RestOfAnswer { begun_tokens } => (0, begun_tokens),
     };
+    let coming_tokens = draft_tokens + given_tokens.total();
     let answer_room = writer.answer_room(instructions.options.max_tokens);
     let room = writer
         .info()
@@ -163,23 +174,20 @@ pub fn layout(
                 .sum()
         })
         .collect();
-    if draft_tokens > 0 {
+    if coming_tokens > 0 {
         exchanges.push(&[]);
-        tokens.push(draft_tokens);
+        tokens.push(coming_tokens);
     }
     let seen = visible(&tokens, room);
     let hidden_turns = exchanges[..seen.start]
         .iter()
         .map(|exchange| exchange.len())
         .sum();
-    let mut given_tokens = GivenTokens::default();
     for turn in exchanges[seen.clone()].iter().copied().flatten() {
-        for one in given_to(given, turn) {
-            given_tokens.add(&one.source, writer.count(&one.text));
-        }
+        given_tokens.add_all(writer, given_to(given, turn));
     }
-    let turns_tokens = tokens[seen.clone()].iter().sum::<usize>() - draft_tokens;
-    let history_tokens = turns_tokens.saturating_sub(given_tokens.total());
+    let all_tokens: usize = tokens[seen.clone()].iter().sum();
+    let history_tokens = all_tokens.saturating_sub(draft_tokens + given_tokens.total());
 
     let mut messages = Vec::new();
     if !system.is_empty() {
@@ -219,12 +227,20 @@ fn given_to<'a>(given: &'a GivenOf, turn: &Turn) -> &'a [Given] {
     given.get(&turn.id).map_or(&[], Vec::as_slice)
 }
 
-/// A turn's text as the model reads it: a question about passages says what is wanted of them.
+/// A turn's text as the model reads it.
 fn text_of<'a, G: Borrow<Given>>(writer: &Writer, turn: &'a Turn, given: &[G]) -> Cow<'a, str> {
+    match turn.role {
+        Role::User => asked_of(writer, &turn.text, given),
+        Role::Assistant => turn.text.as_str().into(),
+    }
+}
+
+/// A question as the model reads it: one about passages says what is wanted of them.
+fn asked_of<'a, G: Borrow<Given>>(writer: &Writer, text: &'a str, given: &[G]) -> Cow<'a, str> {
     let is_passage = |one: &G| matches!(one.borrow().source, Origin::Passage { .. });
-    match turn.role == Role::User && given.iter().any(is_passage) {
-        true => prompt::asked(&turn.text, prompt::names_passages(writer.info())).into(),
-        false => turn.text.as_str().into(),
+    match given.iter().any(is_passage) {
+        true => prompt::asked(text, prompt::names_passages(writer.info())).into(),
+        false => text.into(),
     }
 }
 
@@ -441,6 +457,8 @@ impl AnswerRequest<'_> {
         let begun_units = writing.written;
         let (answer, laid_out) = match &mut tools {
             Some(tools) => {
+                // It may have been begun before, and put off for another model.
+                store.forget_steps(turn)?;
                 let mut model = AssistantModel {
                     assistant,
                     options: &instructions.options,
@@ -574,9 +592,12 @@ impl Writing<'_> {
             ),
             Step::Text(text) => self.take(Event::Text(text), on_progress),
             other => {
-                if let Some(told) = other.told() {
-                    on_progress(Progress::Step(told));
+                let Some(told) = other.told() else { return };
+                if let Err(error) = self.store.add_step(self.turn, &told) {
+                    self.error.get_or_insert(error);
+                    self.cancel.cancel();
                 }
+                on_progress(Progress::Step(told));
             }
         }
     }

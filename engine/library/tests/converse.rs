@@ -205,7 +205,10 @@ fn the_oldest_exchanges_are_left_out_whole_and_a_question_without_an_answer_join
         &turns,
         &GivenOf::new(),
         &desk.instructions,
-        Coming::Draft { tokens: 10 },
+        Coming::Draft {
+            text: "And what is it about now, after all of that?",
+            given: &[],
+        },
     );
     assert!(laid_out.hidden_turns > 0 && laid_out.hidden_turns.is_multiple_of(2));
     let first = laid_out.messages[0].text();

@@ -16,6 +16,8 @@ enum Way {
     Whole,
     /// So many bytes of it, and then the connection ends.
     Cut(usize),
+    /// So many bytes of it, and then nothing more, on a connection that stays.
+    Silent(usize),
     /// This status, and nothing.
     Status(u16),
 }
@@ -66,9 +68,9 @@ fn answer(mut stream: TcpStream, bytes: &[u8], tag: &str, way: Way) -> usize {
     let rest = &bytes[start.min(bytes.len())..];
     let (head, body) = match way {
         Way::Status(status) => (format!("HTTP/1.1 {status} No\r\n"), &rest[..0]),
-        Way::Whole | Way::Cut(_) => {
+        Way::Whole | Way::Cut(_) | Way::Silent(_) => {
             let body = match way {
-                Way::Cut(count) => &rest[..count.min(rest.len())],
+                Way::Cut(count) | Way::Silent(count) => &rest[..count.min(rest.len())],
                 _ => rest,
             };
             let status = match start {
@@ -95,6 +97,9 @@ fn answer(mut stream: TcpStream, bytes: &[u8], tag: &str, way: Way) -> usize {
     let _ = stream
         .write_all(head.as_bytes())
         .and_then(|()| stream.write_all(body));
+    if matches!(way, Way::Silent(_)) {
+        std::mem::forget(stream); // nobody closes it
+    }
     start
 }
 
@@ -165,6 +170,28 @@ fn a_stop_keeps_what_is_here_and_another_time_goes_on() {
     get(&server, &to, None).unwrap();
     assert_eq!(std::fs::read(&to).unwrap(), bytes);
     assert!(server.asked()[1] > 0);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_server_that_has_fallen_silent() {
+    let bytes = model();
+    let (_folder, to) = place();
+    let server = Server::start(bytes.clone(), "\"one\"", vec![Way::Silent(1_000), Way::Whole]);
+    let cancel = CancelToken::default();
+    let stop = cancel.clone();
+    let mut heard = 0;
+    let error = fetch(&server.address, &to, None, &cancel, &mut |done, _| {
+        heard += usize::from(done == 1_000);
+        // The person stops it only after it has stood still for a while.
+        if heard == 3 {
+            stop.cancel();
+        }
+    })
+    .unwrap_err();
+    assert!(matches!(error, FetchError::Stopped), "{error}");
+    get(&server, &to, None).unwrap();
+    assert_eq!(std::fs::read(&to).unwrap(), bytes);
+    assert_eq!(server.asked(), [0, 1_000]);
 }
 
 #[test]

@@ -76,8 +76,8 @@ export const setDraft = (chat: number | null, text: string): Promise<void> =>
 export const search = (query: string): Promise<SearchHit[]> => invoke('search', { query });
 
 /** Null while no model is loaded, and for a draft too long to be counted while it is typed. */
-export const contextUse = (chat: number | null, draft: string): Promise<ContextUse | null> =>
-  invoke('context_use', { chat, draft });
+export const contextUse = (chat: number | null, draft: string, asked: Asked): Promise<ContextUse | null> =>
+  invoke('context_use', { chat, draft, asked });
 
 export const saveSettings = (settings: Settings): Promise<Settings> => invoke('save_settings', { settings });
 export const listModels = (): Promise<ModelChoice[]> => invoke('list_models');

@@ -1416,7 +1416,11 @@ given: Array<Given>,
 /**
  * Those that the answer names.
  */
-cited: Array<number>, };
+cited: Array<number>,
+/**
+ * What it did with tools.
+ */
+steps: Array<StepTold>, };
 
 /**
  * How far the documents are.

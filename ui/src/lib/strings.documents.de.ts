@@ -91,7 +91,7 @@ export const german: DocumentStrings = {
   view: {
     openFile: 'Datei öffnen',
     loading: 'Wird gelesen …',
-    cited: 'Die Textstelle, die genannt wurde',
+    cited: 'Die Textstelle, die für die Antwort gelesen wurde',
     gone: (reason) =>
       `Das Dokument kann nicht mehr gezeigt werden: ${reason} Dies ist die Textstelle, wie das Modell sie bekam.`,
     failed: (reason) => `Das Dokument kann nicht gezeigt werden: ${reason}`,

@@ -90,11 +90,11 @@ export const english = {
   view: {
     openFile: 'Open file',
     loading: 'Reading…',
-    cited: 'The passage that was cited',
+    cited: 'The passage that was read for the answer',
     gone: (reason: string) =>
       `The document cannot be shown any more: ${reason} This is the passage as it was given to the model.`,
     failed: (reason: string) => `The document cannot be shown: ${reason}`,
-    changed: 'The document has changed since: the cited passage is not in it as it was.',
+    changed: 'The document has changed since: the passage is not in it as it was.',
     none: 'There is no text in it.',
     earlier: (count: number) => `Show ${passages(count)} before`,
     later: (count: number) => `Show ${passages(count)} after`,

@@ -107,7 +107,7 @@ export function resetApi(start: Partial<Start> = {}): void {
   api.pinChunk.mockResolvedValue();
   api.evictChunk.mockResolvedValue();
   api.eraseKept.mockResolvedValue();
-  api.sources.mockResolvedValue({ text: '', given: [], cited: [] });
+  api.sources.mockResolvedValue({ text: '', given: [], cited: [], steps: [] });
   api.answerQuestion.mockResolvedValue();
   api.listDocuments.mockImplementation(async () => documentList());
   api.suggestDocuments.mockResolvedValue([]);

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{StoreError, Trouble};
 use super::types::{AnswerStats, ChatId, ExportFormat, Given, Role, TurnId, TurnState};
-use super::{ChatStore, given, list, paths};
+use super::{ChatStore, given, list, paths, steps};
+use crate::skills::StepTold;
 
 /// What the JSON calls itself.
 pub(super) const FORMAT: &str = "reprise-chat";
@@ -48,6 +49,9 @@ pub(super) struct TurnRecord {
     /// What a question was given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) given: Vec<Given>,
+    /// What an answer did with tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) steps: Vec<StepTold>,
 }
 
 impl ChatStore {
@@ -122,6 +126,7 @@ fn json(connection: &Connection, chat: ChatId) -> Result<String, Trouble> {
         let id = row.get(0)?;
         turns.push(TurnRecord {
             given: given::of(connection, id)?,
+            steps: steps::of(connection, id)?,
             parent: place(&ids, row.get(1)?),
             role: row.get(2)?,
             state: row.get(3)?,

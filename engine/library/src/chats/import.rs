@@ -6,7 +6,7 @@ use rusqlite::params;
 use super::error::StoreError;
 use super::export::{ChatFile, FORMAT, TurnRecord, VERSION};
 use super::types::{ChatSummary, Given, Origin, Role, TurnId, TurnState};
-use super::{ChatStore, given, list, storable, title, turns};
+use super::{ChatStore, given, list, steps, storable, title, turns};
 
 /// Longest text that is read, in bytes; ten times what the longest chats have.
 const MOST_BYTES: usize = 256 << 20;
@@ -56,6 +56,9 @@ impl ChatStore {
                 };
                 let kept: Vec<Given> = turn.given.iter().filter(known).cloned().collect();
                 given::insert(transaction, id, &kept)?;
+                if turn.role == Role::Assistant {
+                    steps::insert(transaction, id, 0, &turn.steps)?;
+                }
                 ids.push(id);
             }
             let shown = file.current.and_then(|place| ids.get(place)).or(ids.last());

@@ -39,6 +39,7 @@ mod schema;
 mod search;
 mod settings;
 mod snippet;
+mod steps;
 #[cfg(test)]
 mod tests;
 mod title;

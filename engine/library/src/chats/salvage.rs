@@ -43,7 +43,7 @@ pub(super) fn salvage(from: &Path, to: &Path, migrations: &[&str]) -> Result<Sav
         target.pragma_update(None, "foreign_keys", false)?;
         let transaction = target.transaction()?;
         for table in [
-            "folders", "chats", "turns", "pieces", "given", "settings", "store",
+            "folders", "chats", "turns", "pieces", "given", "steps", "settings", "store",
         ] {
             copy_table(&source, &transaction, table)?;
         }
@@ -208,6 +208,7 @@ fn mend(target: &Transaction<'_>) -> rusqlite::Result<()> {
     target.execute("INSERT OR IGNORE INTO store (one) VALUES (1)", [])?;
     target.execute("DELETE FROM pieces WHERE turn NOT IN (SELECT id FROM turns)", [])?;
     target.execute("DELETE FROM given WHERE turn NOT IN (SELECT id FROM turns)", [])?;
+    target.execute("DELETE FROM steps WHERE turn NOT IN (SELECT id FROM turns)", [])?;
     target.execute(
         "UPDATE chats SET folder = NULL WHERE folder NOT IN (SELECT id FROM folders)",
         [],

@@ -5,7 +5,11 @@ use rusqlite::Connection;
 use super::error::{StoreError, Trouble};
 
 /// SQL that takes a file from the version before to the next; the first one makes version 1 out of nothing.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("schema_v1.sql"), include_str!("schema_v2.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("schema_v1.sql"),
+    include_str!("schema_v2.sql"),
+    include_str!("schema_v3.sql"),
+];
 
 /// The version that a list of steps leads to.
 pub(super) fn newest(migrations: &[&str]) -> i64 {

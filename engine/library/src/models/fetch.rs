@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use reprise_engine::CancelToken;
 use reprise_model::gguf::{Gguf, GgufError};
@@ -22,6 +24,8 @@ const BLOCK_BYTES: usize = 256 << 10;
 const MOST_TRIES: u32 = 5;
 /// The first wait before another try; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// Blocks that may have come and not been written yet.
+const BLOCKS_AHEAD: usize = 4;
 /// How often a wait looks for a stop.
 const GLANCE: Duration = Duration::from_millis(50);
 const LONGEST_CONNECT: Duration = Duration::from_secs(20);
@@ -132,7 +136,7 @@ fn wait(time: Duration, cancel: &CancelToken) -> Result<(), FetchError> {
             return Err(FetchError::Stopped);
         }
         let step = left.min(GLANCE);
-        std::thread::sleep(step);
+        thread::sleep(step);
         left -= step;
     }
     Ok(())
@@ -199,7 +203,7 @@ impl Part {
                 .header(RANGE, format!("bytes={have}-"))
                 .header(IF_RANGE, tag);
         }
-        let mut response = request.call().map_err(|error| passing(&error))?;
+        let response = request.call().map_err(|error| passing(&error))?;
         let (start, total) = match response.status() {
             StatusCode::OK => (0, body_bytes(&response)),
             StatusCode::PARTIAL_CONTENT => match range(&response) {
@@ -235,23 +239,25 @@ impl Part {
         file.set_len(start).map_err(|error| self.cannot(error))?;
         file.seek(SeekFrom::Start(start))
             .map_err(|error| self.cannot(error))?;
-        let mut body = response.body_mut().as_reader();
-        let mut block = vec![0; BLOCK_BYTES];
+        let blocks = blocks_of(response.into_body().into_reader()).map_err(|error| self.cannot(error))?;
         let mut done = start;
+        let mut heard = Instant::now();
         loop {
             on_progress(done, total);
             if cancel.is_cancelled() {
                 return Err(FetchError::Stopped.into());
             }
-            let count = match body.read(&mut block) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(passing(&error)),
+            let block = match blocks.recv_timeout(GLANCE) {
+                Ok(block) => block.map_err(|error| passing(&error))?,
+                Err(RecvTimeoutError::Timeout) if heard.elapsed() < LONGEST_SILENCE => continue,
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(Trouble::Passing("the server has fallen silent".into()));
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
             };
-            file.write_all(&block[..count])
-                .map_err(|error| self.cannot(error))?;
-            done += count as u64;
+            file.write_all(&block).map_err(|error| self.cannot(error))?;
+            done += block.len() as u64;
+            heard = Instant::now();
         }
         file.sync_all().map_err(|error| self.cannot(error))?;
         match total {
@@ -297,6 +303,31 @@ impl Part {
         }
         Ok(())
     }
+}
+
+/// What comes, block by block, read by a thread of its own: a read that waits for a silent server cannot be stopped, and
+/// who listens can. The thread ends with the body, with the first error, or when nobody listens any more.
+fn blocks_of(mut body: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<Vec<u8>>>> {
+    let (sender, blocks) = mpsc::sync_channel(BLOCKS_AHEAD);
+    thread::Builder::new().name("fetch body".into()).spawn(move || {
+        loop {
+            let mut block = vec![0; BLOCK_BYTES];
+            let read = match body.read(&mut block) {
+                Ok(0) => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read,
+            };
+            let is_last = read.is_err();
+            let sent = sender.send(read.map(|count| {
+                block.truncate(count);
+                block
+            }));
+            if sent.is_err() || is_last {
+                return;
+            }
+        }
+    })?;
+    Ok(blocks)
 }
 
 /// A file's checksum in hexadecimal digits.

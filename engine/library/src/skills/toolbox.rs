@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::calls::ToolCall;
 use super::consent::{Consent, Question, may_run};
+use super::error::SkillError;
 use super::files::FileKind;
 use super::run::{Job, Ran, ScriptRunner};
 use super::servers::Servers;
@@ -181,7 +182,7 @@ impl<'a> Toolbox<'a> {
         })
     }
 
-    /// The skill that a call means; where only one is in use, it need not be named.
+    /// The skill that a call means; where only one is in use, it need not be named, and small models name it wrong.
     fn skill_of(&self, call: &ToolCall) -> Result<&'a Skill, String> {
         let name = call
             .text("skill")
@@ -192,7 +193,11 @@ impl<'a> Toolbox<'a> {
             ("", _) => return Err("the call names no skill".into()),
             (name, _) => name,
         };
-        let skill = self.shelf.usable(name).map_err(|error| error.to_string())?;
+        let skill = match (self.shelf.usable(name), self.chosen.as_slice()) {
+            (Err(SkillError::Unknown { .. }), [only]) => self.shelf.usable(only),
+            (usable, _) => usable,
+        };
+        let skill = skill.map_err(|error| error.to_string())?;
         if self.can_reach(skill) {
             Ok(skill)
         } else {

@@ -1,6 +1,7 @@
 //! Chats as Markdown and JSON, and back from JSON.
 
 use reprise_library::chats::{ExportFormat, StoreError, TurnState};
+use reprise_library::skills::StepTold;
 use serde_json::{Value, json};
 
 use crate::Bench;
@@ -28,6 +29,43 @@ fn markdown_is_the_shown_branch_with_times_in_utc() {
         "# When do I prune?\n\n## You, 2027-01-15T08:00:00Z\n\nWhen do I prune?\n\n\
          ## Assistant, 2027-01-15T08:01:01Z\n\nIn **February**.\n\n*(stopped)*\n"
     );
+}
+
+#[test]
+fn what_an_answer_did_with_tools_stays_with_it_and_goes_along() {
+    let bench = Bench::new();
+    let chat = bench.store().create_chat().unwrap().id;
+    let (question, answer) = bench.exchange(chat, None, "How many?", "Three.");
+    let steps = [
+        StepTold::Skill {
+            skill: "count-notes".into(),
+            tokens: 120,
+            is_left_out: false,
+        },
+        StepTold::Script {
+            skill: "count-notes".into(),
+            script: "scripts/count.sh".into(),
+            ending: "exited with 0".into(),
+            is_done: true,
+            output: "3\u{0}\n".into(),
+            milliseconds: 12,
+        },
+    ];
+    for step in &steps {
+        bench.store().add_step(answer.id, step).unwrap();
+    }
+    let error = bench.store().add_step(question.id, &steps[0]).unwrap_err();
+    assert!(error.to_string().contains("this is a question"), "{error}");
+    assert_eq!(bench.store().steps_of(answer.id).unwrap(), steps);
+
+    let json = bench.store().export(chat, ExportFormat::Json).unwrap();
+    let other = Bench::new();
+    let summary = other.store().import_json(&json).unwrap();
+    let there = other.store().chat(summary.id).unwrap().turns[1].id;
+    assert_eq!(other.store().steps_of(there).unwrap(), steps);
+
+    bench.store().forget_steps(answer.id).unwrap();
+    assert_eq!(bench.store().steps_of(answer.id).unwrap(), []);
 }
 
 #[test]

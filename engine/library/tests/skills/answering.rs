@@ -318,6 +318,19 @@ fn mistakes_are_told_to_the_model_and_it_goes_on() {
 }
 
 #[test]
+fn a_wrong_name_means_the_only_skill_in_use() {
+    let world = garden();
+    let mut model = Scripted::says(&[
+        &call("use_skill", r#"{"skill": "garden"}"#),
+        &call("read_reference", r#"{"skill": "gardener", "file": "plants.md"}"#),
+        "Dig.",
+    ]);
+    let (answered, seen) = ask(&world, &mut model, &mut NobodyToAsk, None);
+    assert_eq!(seen.steps[3], "read references/plants.md");
+    assert_eq!(answered.answer.text, "Dig.");
+}
+
+#[test]
 fn results_are_cut_to_what_fits_and_instructions_that_do_not_fit_are_left_out() {
     let world = garden();
     let mut model = Scripted::says(&[&call(

@@ -48,6 +48,7 @@ describe('an answer from documents', () => {
     text: 'Ferns grow [garden.pdf, page 3](passage:1), and [x](passage:9).',
     given: [soup, aPassage(), skill, earlier, call],
     cited: [1],
+    steps: [],
   };
 
   it('names its passages by marks that open them', async () => {
@@ -98,7 +99,7 @@ describe('an answer from documents', () => {
   });
 
   it('that was given nothing is its text alone', async () => {
-    show({ text: 'Hi [a](passage:0)' }, { text: 'other', given: [], cited: [] });
+    show({ text: 'Hi [a](passage:0)' }, { text: 'other', given: [], cited: [], steps: [] });
     await vi.waitFor(() => expect(api.sources).toHaveBeenCalled());
     expect(screen.getByText(/^Hi/)).toBeVisible();
     expect(screen.queryByTestId('sources-line')).toBeNull();
@@ -152,6 +153,11 @@ describe('steps with tools', () => {
     expect(screen.getByText('12 notes')).not.toBeVisible();
     await user.click(screen.getByText('Output'));
     expect(screen.getByText('12 notes')).toBeVisible();
+  });
+
+  it('of an answer from before the window was opened are those that were kept with it', async () => {
+    show({}, { text: '', given: [], cited: [], steps: [...steps, ran] });
+    expect(await screen.findByText('Ran count.py: exited with 0 (0.4 s)')).toBeVisible();
   });
 
   it('that only began are not told once the answer has ended', () => {

@@ -36,6 +36,7 @@ async function openCited(read: () => Promise<DocumentText>, start = 200, end = 2
       text: 'Ferns [garden.pdf, page 3](passage:0).',
       given: [aPassage({ start, end })],
       cited: [0],
+      steps: [],
     });
     api.readDocument.mockImplementation(read);
   });
@@ -56,7 +57,7 @@ afterEach(() => {
 it('a mark in an answer opens its document at the passage, which says that it is the one', async () => {
   const { user, dialog } = await openCited(async () => text(5));
   const cited = await dialog.findByTestId('cited-passage');
-  expect(cited).toHaveTextContent(/The passage that was cited.*page 3.*Passage 2\./s);
+  expect(cited).toHaveTextContent(/The passage that was read for the answer.*page 3.*Passage 2\./s);
   await waitFor(() => expect(cited).toHaveFocus());
   expect(dialog.getAllByText(/^Passage \d/)).toHaveLength(5);
   expect(await faults()).toEqual([]);

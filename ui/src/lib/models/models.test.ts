@@ -16,7 +16,7 @@ const models: ModelShown[] = [
     name: 'Big',
     origin: 'found',
     foundIn: 'LM Studio',
-    path: '/lm/big.gguf',
+    path: '~/lm/big.gguf',
     fit: 'tooLarge',
   }),
   aModel({

@@ -239,12 +239,17 @@ export class AppState {
   /** Takes what was typed. */
   typed(text: string): void {
     this.drafts.typed(text);
-    this.meter.refreshSoon(this.chat?.summary.id ?? null, text);
+    this.measureSoon();
+  }
+
+  /** Asks anew what the next prompt takes of the window when nothing more has changed for a moment. */
+  measureSoon(): void {
+    this.meter.refreshSoon(this.chat?.summary.id ?? null, this.drafts.text, this.attached.asked());
   }
 
   /** Asks anew what the next prompt takes of the window. */
   measure(): void {
-    void this.meter.refresh(this.chat?.summary.id ?? null, this.drafts.text);
+    void this.meter.refresh(this.chat?.summary.id ?? null, this.drafts.text, this.attached.asked());
   }
 
   // The list of chats

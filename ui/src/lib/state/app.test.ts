@@ -306,7 +306,7 @@ describe('screens', () => {
 describe('what an answer was made from', () => {
   it('is asked once, and anew when the answer is another', async () => {
     const app = await begin();
-    api.sources.mockResolvedValue({ text: 'So.', given: [aPassage()], cited: [0] });
+    api.sources.mockResolvedValue({ text: 'So.', given: [aPassage()], cited: [0], steps: [] });
     await Promise.all([app.sources.ask(2), app.sources.ask(2)]);
     expect(api.sources).toHaveBeenCalledExactlyOnceWith(2);
     expect(app.sources.of(2)?.cited).toEqual([0]);
@@ -470,4 +470,15 @@ it('the newest count of the context wins, in whatever order they come', async ()
   slow.resolve(null);
   await settled();
   expect(app.meter.use).toEqual(use);
+});
+
+it('what the next message is asked with is counted with it', async () => {
+  const app = await begin();
+  app.attached.addSkill('tidy-notes');
+  app.measure();
+  expect(api.contextUse).toHaveBeenLastCalledWith(null, '', {
+    documents: [],
+    allDocuments: false,
+    skills: ['tidy-notes'],
+  });
 });

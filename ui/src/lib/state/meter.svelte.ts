@@ -1,7 +1,7 @@
 // The window's tokens for the next prompt of the chat that is shown. The program counts; this asks at the right times
 // and drops answers that came too late.
 import { contextUse } from '../api';
-import type { ContextUse } from '../bindings';
+import type { Asked, ContextUse } from '../bindings';
 
 const ASK_AFTER_MS = 250;
 
@@ -15,11 +15,11 @@ export class Meter {
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   /** Asks now. */
-  async refresh(chat: number | null, draft: string): Promise<void> {
+  async refresh(chat: number | null, draft: string, asked: Asked): Promise<void> {
     this.#cancel();
     const turn = ++this.#asked;
     try {
-      const use = await contextUse(chat, draft);
+      const use = await contextUse(chat, draft, asked);
       if (turn !== this.#asked) return;
       this.use = use;
       this.draftTokens = draft === '' ? 0 : (use?.typed ?? null);
@@ -32,9 +32,9 @@ export class Meter {
   }
 
   /** Asks when nothing more was typed for a moment. */
-  refreshSoon(chat: number | null, draft: string): void {
+  refreshSoon(chat: number | null, draft: string, asked: Asked): void {
     this.#cancel();
-    this.#timer = setTimeout(() => void this.refresh(chat, draft), ASK_AFTER_MS);
+    this.#timer = setTimeout(() => void this.refresh(chat, draft, asked), ASK_AFTER_MS);
   }
 
   #cancel(): void {
