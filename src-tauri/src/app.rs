@@ -9,6 +9,7 @@ use std::thread;
 use reprise_engine::tune::store as profile;
 use reprise_library::cache::Cache;
 use reprise_library::chats::ChatStore;
+use reprise_library::converse::WINDOW_SETTINGS;
 use reprise_library::folders;
 use reprise_library::models::{ModelsError, Shelf};
 use reprise_model::gguf::Gguf;
@@ -18,7 +19,6 @@ use crate::events::Events;
 use crate::fetches::Fetches;
 use crate::host::{Host, LoadRequest};
 use crate::platform;
-use crate::settings;
 use crate::types::{AppEvent, Failure, Settings};
 
 /// Chats deleted longer ago than this are erased at the next start; until then they can be brought back.
@@ -56,7 +56,7 @@ impl App {
         let lock = folders::lock(&data_folder)?;
         let (store, mut notices) = ChatStore::open(folders::chats_in(&data_folder))?;
         let store = Arc::new(store);
-        let settings = match store.setting(settings::KEY)? {
+        let settings = match store.setting(WINDOW_SETTINGS)? {
             None => Settings::default(),
             Some(value) => serde_json::from_value(value).unwrap_or_else(|error| {
                 notices.push(format!(
@@ -227,7 +227,7 @@ impl App {
     pub fn save_settings(&self, settings: &Settings) -> Result<(), Failure> {
         let earlier = self.host.settings();
         self.store
-            .set_setting(settings::KEY, &serde_json::to_value(settings)?)?;
+            .set_setting(WINDOW_SETTINGS, &serde_json::to_value(settings)?)?;
         self.host.set_settings(settings.clone());
         if settings.changes_model(&earlier) {
             self.load_model();

@@ -5,13 +5,11 @@ use reprise_engine::{
     StoreChoice,
 };
 use reprise_library::assistant::{CHAT_REPETITION_PENALTY, CHAT_TEMPERATURE};
-use reprise_library::converse::Instructions;
+use reprise_library::converse::{ANSWER_TOKENS, Instructions};
 use reprise_library::folders;
 
 use crate::types::{Failure, KvStorage, Language, ReuseChoice, Settings, Theme};
 
-/// The name settings are stored by.
-pub const KEY: &str = "app";
 const TOP_K: usize = 40;
 const MIN_P: f32 = 0.05;
 const REPETITION_WINDOW_TOKENS: usize = 64;
@@ -37,7 +35,7 @@ impl Default for Settings {
             temperature: CHAT_TEMPERATURE,
             top_p: 0.95,
             repetition_penalty: CHAT_REPETITION_PENALTY,
-            max_answer_tokens: 1024,
+            max_answer_tokens: ANSWER_TOKENS,
             sidebar_open: true,
             panel_open: true,
         }

@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { answerAtMost, ask, main, newChat } from './chat.mjs';
+import { answerAtMost, ask, main, newChat, paste } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
 
 /** Where the set-up has put the models of this machine. */
@@ -200,7 +200,8 @@ test('those of other programs are found and used where they are, and taken off t
 test('a chat whose model was changed and changed back is still known', async () => {
   await machine.press(Key.ESCAPE);
   await newChat(machine);
-  await ask(machine, `${'The keeper cleaned the lamp and counted the gulls. '.repeat(30)}What did he do?`);
+  await paste(machine, 'The keeper cleaned the lamp and counted the gulls. '.repeat(30));
+  await ask(machine, 'What did he do?');
   await openModels();
   await use('SmolLM2 360M');
   await use('SmolLM2 135M');

@@ -122,6 +122,32 @@ test('of an answer of an earlier run there is what would be read now', async () 
   await closeDialog(machine);
 });
 
+test('the inspector and the terminal say the same of the same prompt', async () => {
+  const [title] = await titles(machine);
+  await machine.close();
+  const { status, stdout, stderr } = machine.terminal(['explain', '--chat', title, '--json', '--quiet']);
+  assert.equal(status, 0, stderr);
+  const explained = JSON.parse(stdout);
+  await machine.open();
+  await until(async () => /is ready on this machine/.test(await main(machine)), 'the model to be ready');
+  await openChat(machine, title);
+  const told = await invoke('inspect', { turn: (await lastAnswer()).id });
+  assert.equal(told.isNow, true);
+  assert.equal(explained.spans.at(-1).to, told.promptTokens);
+  assert.equal(explained.prefix_tokens, told.prefixTokens);
+  assert.equal(explained.moved_tokens, told.movedTokens);
+  assert.equal(explained.recomputed_tokens, told.recomputedTokens);
+  assert.deepEqual(
+    explained.calls.map(({ tokens }) => tokens),
+    told.calls.map(({ tokens }) => tokens),
+  );
+  await (await footer()).button.click();
+  const shown = await inspected();
+  assert.equal(number(shown.sum.split(' of ')[0]), explained.prefix_tokens + explained.moved_tokens);
+  assert.equal(number(shown.kinds.prefix), explained.prefix_tokens);
+  await closeDialog(machine);
+});
+
 test('what is kept is listed by owner, and erased for good', async () => {
   await openSettings(machine, 'Reuse');
   await until(async () => (await machine.all('[data-owner^="chat:"]')).length === 1, 'the chat among the owners');

@@ -188,6 +188,11 @@ export class Machine {
     return code;
   }
 
+  /** Runs the program of the terminal on the same data; the window must be closed. */
+  terminal(words) {
+    return spawnSync(required('REPRISE_CLI'), words, { env: this.environment, encoding: 'utf8' });
+  }
+
   find(css) {
     return this.driver.findElement(By.css(css));
   }

@@ -46,7 +46,7 @@ after(async () => {
   if (person !== undefined) rmSync(person, { recursive: true, force: true, maxRetries: 10 });
 });
 
-/** What a reader sees of the last article of a kind. */
+/** What a reader sees of the last turn. */
 const lastArticle = () => machine.run(`return [...document.querySelectorAll('article')].at(-1).innerText`);
 
 /** Asks with the skill, and waits until something wants to run. */
@@ -79,7 +79,7 @@ test('a script asks first, runs when it may, and the answer is made from what it
   await machine.click('button', 'Allow once');
   await untilFinished(machine);
   const article = await lastArticle();
-  assert.match(article, /Ran scripts\/count\.sh: exited with 0/);
+  assert.match(article, /Ran scripts\/count\.sh: done/);
   assert.match(article, /4711/);
   await machine.picture('tools-answer');
 });
@@ -90,11 +90,10 @@ test('what it did is still told after a restart', { skip }, async () => {
   await machine.close();
   await machine.open();
   await openChat(machine, title);
-  await until(async () => /Ran scripts\/count\.sh: exited with 0/.test(await lastArticle()), 'the steps');
+  await until(async () => /Ran scripts\/count\.sh: done/.test(await lastArticle()), 'the steps');
 });
 
 test('what may not run does not, and the answer goes on without it', { skip }, async () => {
-  await until(async () => /is ready|Qwen2.5/.test(await machine.text()), 'the model');
   await askForShips();
   await machine.click('button', 'Do not allow');
   await untilFinished(machine);

@@ -141,7 +141,7 @@ Examples:
 )]
 pub struct AskArguments {
     /// Files, then the question; without a file the indexed documents are asked (see `reprise index`)
-    #[arg(required = true, num_args = 1.., value_names = ["FILE", "QUESTION"])]
+    #[arg(num_args = 1.., value_names = ["FILE", "QUESTION"])]
     pub files_and_question: Vec<String>,
     /// Only indexed documents at or below this path
     #[arg(long, value_name = "PATH")]
@@ -160,10 +160,15 @@ pub struct AskArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(override_usage = "reprise explain [OPTIONS] [FILE]... <QUESTION>")]
+#[command(
+    override_usage = "reprise explain [OPTIONS] [FILE]... <QUESTION>\n       reprise explain [OPTIONS] --chat CHAT"
+)]
 pub struct ExplainArguments {
     #[command(flatten)]
     pub ask: AskArguments,
+    /// The prompt of the last answer of this chat of the window, by its title or number, as it would be read now
+    #[arg(long, value_name = "CHAT", conflicts_with_all = ["files_and_question", "within", "passages_tokens"])]
+    pub chat: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -83,7 +83,7 @@ pub struct ImportArguments {
 }
 
 /// The window's chats; the lock keeps the window from opening them meanwhile.
-fn open() -> Outcome<(ChatStore, File)> {
+pub fn open() -> Outcome<(ChatStore, File)> {
     let data = folders::data()?;
     let lock = folders::lock(&data)?;
     let (store, notices) = ChatStore::open(folders::chats_in(&data))?;
@@ -120,7 +120,7 @@ fn export_one(store: &ChatStore, path: &Path, wanted: &str, format: Option<Forma
 }
 
 /// The chat with this title or number.
-fn named<'a>(chats: &'a [ChatSummary], wanted: &str) -> Outcome<&'a ChatSummary> {
+pub fn named<'a>(chats: &'a [ChatSummary], wanted: &str) -> Outcome<&'a ChatSummary> {
     let is_meant = |chat: &&ChatSummary| {
         chat.id.to_string() == wanted || chat.title.as_deref().is_some_and(|title| title == wanted)
     };

@@ -1,21 +1,33 @@
-//! `reprise explain`: how a question about documents would be read: what is known of it, what would be moved, what computed.
+//! `reprise explain`: how a question about documents, or the prompt of a chat's last answer, would be read: what is known of
+//! it, what would be moved, what computed.
 
 use reprise_engine::explain::{Explanation, Origin, Purpose, Span};
-use reprise_engine::{LayerKind, Segment, SegmentKind};
+use reprise_engine::{GenerateOptions, LayerKind, Reuse, Segment, SegmentKind};
+use reprise_library::assistant::LaidOut;
+use reprise_library::chats::Role;
+use reprise_library::converse::{ANSWER_TOKENS, Instructions, TokenCounts, WINDOW_SETTINGS, prompt_before};
+use reprise_library::models::Shelf;
+use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::ExplainArguments;
-use crate::ask::{Prepared, prepare};
-use crate::failure::Outcome;
+use crate::arguments::{AskArguments, ExplainArguments};
+use crate::ask::prepare;
+use crate::chats;
+use crate::failure::{Failure, Outcome};
 use crate::output::{counted, print, with_commas};
+use crate::session::Session;
 
 /// Tokens of text shown where the prompt begins to differ.
 const SHOWN_TOKENS: usize = 12;
 
 pub fn run(arguments: &ExplainArguments) -> Outcome {
-    let Prepared {
-        session, laid_out, ..
-    } = prepare("explain", &arguments.ask)?;
+    let (session, laid_out) = match &arguments.chat {
+        Some(chat) => of_chat(&arguments.ask, chat)?,
+        None => {
+            let prepared = prepare("explain", &arguments.ask)?;
+            (prepared.session, prepared.laid_out)
+        }
+    };
     let explanation = session.explain(&laid_out)?;
     let at = explanation.prefix_tokens;
     let next = &laid_out.tokens[at..(at + SHOWN_TOKENS).min(laid_out.tokens.len())];
@@ -36,6 +48,58 @@ pub fn run(arguments: &ExplainArguments) -> Outcome {
         }
     };
     print(&text)
+}
+
+/// Of what the person chose in the window, what its prompts depend on.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Chosen {
+    system_prompt: String,
+    model: Option<String>,
+    context_tokens: Option<usize>,
+    max_answer_tokens: usize,
+}
+
+impl Default for Chosen {
+    fn default() -> Chosen {
+        Chosen {
+            system_prompt: String::new(),
+            model: None,
+            context_tokens: None,
+            max_answer_tokens: ANSWER_TOKENS,
+        }
+    }
+}
+
+/// The prompt of a chat's last answer, and the model that the window reads it with.
+fn of_chat(arguments: &AskArguments, wanted: &str) -> Outcome<(Session, LaidOut)> {
+    let (store, _lock) = chats::open()?;
+    let chat = chats::named(&store.list()?.chats, wanted)?.id;
+    let turns = store.chat(chat)?.turns;
+    let answer = turns.iter().rfind(|turn| turn.role == Role::Assistant);
+    let answer = answer.ok_or_else(|| Failure::message(format!("the chat {wanted:?} has no answer yet")))?;
+    let chosen = match store.setting(WINDOW_SETTINGS)? {
+        Some(kept) => serde_json::from_value(kept)?,
+        None => Chosen::default(),
+    };
+    let model = arguments.model.model.as_deref().or(chosen.model.as_deref());
+    let model = Shelf::of_machine()?.resolve(model)?;
+    let mut options = arguments
+        .keep
+        .applied(arguments.model.load_options(false), Reuse::default());
+    options.context_tokens = options.context_tokens.or(chosen.context_tokens);
+    let session = Session::load("explain", &model, &options, arguments.answer.quiet)?;
+    let instructions = Instructions {
+        system: chosen.system_prompt,
+        options: GenerateOptions {
+            max_tokens: chosen.max_answer_tokens,
+            ..GenerateOptions::default()
+        },
+        ..Instructions::default()
+    };
+    let counts = TokenCounts::default();
+    let laid_out = prompt_before(&store, session.writer(), &counts, answer.id, &instructions)?;
+    Ok((session, laid_out))
 }
 
 /// How a stretch is obtained.

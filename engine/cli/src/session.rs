@@ -6,7 +6,7 @@ use reprise_engine::explain::Explanation;
 use reprise_engine::store::Erased;
 use reprise_engine::worker::{AheadText, Worker};
 use reprise_engine::{Answer, CancelToken, Event, GenerateOptions, LoadOptions, ModelInfo, Owner, TokenId};
-use reprise_library::assistant::{Assistant, LaidOut, Message};
+use reprise_library::assistant::{Assistant, LaidOut, Message, Writer};
 use reprise_library::chats::Given;
 use reprise_library::citations::CitedStream;
 use reprise_library::running::Published;
@@ -48,6 +48,11 @@ impl Session {
     /// Facts about the model.
     pub fn info(&self) -> &ModelInfo {
         self.assistant.writer().info()
+    }
+
+    /// Writes prompts for the model.
+    pub fn writer(&self) -> &Writer {
+        self.assistant.writer()
     }
 
     /// Tokens of a text that stands alone.

@@ -694,6 +694,12 @@ pub fn prompt_before(
     Ok(lay_out(writer, &messages, "", owner.as_ref())?)
 }
 
+/// The name under which the window keeps what the person chose, among the settings of the chats.
+pub const WINDOW_SETTINGS: &str = "app";
+
+/// Most tokens of an answer in the window, where the person chose nothing else.
+pub const ANSWER_TOKENS: usize = 1_024;
+
 /// The kind of owner under which chats' chunks are kept.
 pub const CHAT_OWNER: &str = "chat";
 
