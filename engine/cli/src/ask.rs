@@ -92,7 +92,9 @@ enum About {
 /// Loads the model for the command of this name, reads the documents, chooses passages and lays out the prompt.
 pub fn prepare(program: &str, arguments: &AskArguments) -> Outcome<Prepared> {
     let Some((question, files)) = arguments.files_and_question.split_last() else {
-        return Err(Failure::Usage("a question is needed".into()));
+        return Err(Failure::Usage(format!(
+            "a question is needed: reprise {program} [FILE]... \"QUESTION\""
+        )));
     };
     if question.trim().is_empty() {
         return Err(Failure::Usage("the question is empty".into()));
