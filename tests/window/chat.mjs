@@ -63,8 +63,8 @@ export async function stop(machine) {
 }
 
 /** Waits until nothing is being written any more. */
-export const untilFinished = (machine) =>
-  until(async () => !(await isBusy(machine)) && (await machine.byRole('button', 'Send')), 'the answer to end');
+export const untilFinished = (machine, patience) =>
+  until(async () => !(await isBusy(machine)) && (await machine.byRole('button', 'Send')), 'the answer to end', patience);
 
 /** Waits until the text of the last answer is longer than `length`, and gives it. */
 export function untilLonger(machine, length) {

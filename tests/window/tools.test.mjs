@@ -24,6 +24,9 @@ You do not know the number of ships. Call run_script with the skill \`ship-log\`
 answer with the number that it prints.
 `;
 
+/** The model is large: an answer with two calls takes a loaded machine minutes. */
+const PATIENCE_MS = 180_000;
+
 let machine;
 let person;
 const test = testOf(() => machine);
@@ -63,7 +66,7 @@ async function askForShips() {
     );
   await until(choose, 'the skill in the menu');
   await send(machine, 'How many ships has the lighthouse counted?');
-  const card = await until(() => machine.byRole('dialog', 'May this run?'), 'the question whether it may run', 180_000);
+  const card = await until(() => machine.byRole('dialog', 'May this run?'), 'the question whether it may run', PATIENCE_MS);
   assert.match(await card.getText(), /ship-log wants to run:\s+scripts\/count\.sh/);
 }
 
@@ -77,7 +80,7 @@ test('a script asks first, runs when it may, and the answer is made from what it
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('tools-consent');
   await machine.click('button', 'Allow once');
-  await untilFinished(machine);
+  await untilFinished(machine, PATIENCE_MS);
   const article = await lastArticle();
   assert.match(article, /Ran scripts\/count\.sh: done/);
   assert.match(article, /4711/);
@@ -96,7 +99,7 @@ test('what it did is still told after a restart', { skip }, async () => {
 test('what may not run does not, and the answer goes on without it', { skip }, async () => {
   await askForShips();
   await machine.click('button', 'Do not allow');
-  await untilFinished(machine);
+  await untilFinished(machine, PATIENCE_MS);
   const article = await lastArticle();
   assert.match(article, /Refused: /);
   assert.doesNotMatch(article, /4711/);
