@@ -143,3 +143,27 @@ export const openTitle = (machine) =>
   machine.run(
     `return document.querySelector('nav button[data-chat][aria-current=page] .truncate')?.innerText;`,
   );
+
+/** Shows the page in dark, when its colours have changed. */
+export const dark = (machine) =>
+  machine.run(`
+    document.documentElement.dataset.theme = 'dark';
+    return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
+      .then(() => Promise.all(document.getAnimations().map((one) => one.finished)))
+      .then(() => true);`);
+
+/** Chooses from the menu that this character opens. */
+export async function mention(machine, character, option) {
+  const composer = await machine.role('textbox', 'Message');
+  await composer.sendKeys(character);
+  const choose = () =>
+    machine.run(
+      `const options = [...document.querySelectorAll('[data-testid="mention-menu"] [role=option]')];
+       const option = options.find((one) => one.innerText.includes(arguments[0]));
+       option?.click();
+       return option !== undefined;`,
+      option,
+    );
+  await until(choose, `${option} in the menu of ${character}`);
+  await until(async () => (await machine.all('[data-testid="composer-chip"]')).length > 0, 'a chip');
+}

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { answerAtMost, closeDialog, main, newChat, openSettings, send, untilFinished } from './chat.mjs';
+import { answerAtMost, closeDialog, dark, main, mention, newChat, openSettings, send, untilFinished } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
 
 const handbook = readFileSync(new URL('../../assets/handbook.md', import.meta.url), 'utf8');
@@ -67,14 +67,6 @@ async function askFor(text) {
   };
 }
 
-/** Shows the page in dark, when its colours have changed. */
-const dark = () =>
-  machine.run(`
-    document.documentElement.dataset.theme = 'dark';
-    return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
-      .then(() => Promise.all(document.getAnimations().map((one) => one.finished)))
-      .then(() => true);`);
-
 /** Chooses in a group of the settings. */
 async function choose(group, value) {
   const chosen = () =>
@@ -88,22 +80,6 @@ async function choose(group, value) {
       value,
     );
   await until(chosen, `${value} for ${group}`);
-}
-
-/** Chooses from the menu that this character opens. */
-async function mention(character, option) {
-  const composer = await machine.role('textbox', 'Message');
-  await composer.sendKeys(character);
-  const choose = () =>
-    machine.run(
-      `const options = [...document.querySelectorAll('[data-testid="mention-menu"] [role=option]')];
-       const option = options.find((one) => one.innerText.includes(arguments[0]));
-       option?.click();
-       return option !== undefined;`,
-      option,
-    );
-  await until(choose, `${option} in the menu of ${character}`);
-  await until(async () => (await shown('composer-chip')).length > 0, 'a chip');
 }
 
 test('a dropped file is read, asked about, and the answer leads to its passage', async () => {
@@ -140,7 +116,7 @@ test('documents are listed with how far they are, filtered, and taken out for go
   await until(async () => !/waiting|reading/i.test(await textOf('indexing-status')), 'all of them to be read');
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('documents-light');
-  await dark();
+  await dark(machine);
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('documents-dark');
   await machine.run(`delete document.documentElement.dataset.theme`);
@@ -150,7 +126,7 @@ test('documents are listed with how far they are, filtered, and taken out for go
 
 test('questions in another order after a restart are answered sooner', async () => {
   await newChat(machine);
-  await mention('@', 'All documents');
+  await mention(machine, '@', 'All documents');
   const questions = [
     'How many gulls were on the wall in spring?',
     'Which ship did the keeper write about in summer?',
@@ -158,14 +134,14 @@ test('questions in another order after a restart are answered sooner', async () 
   ];
   const waits = [await askFor(questions[0])];
   await newChat(machine);
-  await mention('@', 'All documents');
+  await mention(machine, '@', 'All documents');
   waits.push(await askFor(questions[1]));
   await machine.close();
   await machine.open();
   await until(async () => /is ready on this machine/.test(await main(machine)), 'the model to be ready');
   for (const question of [questions[2], questions[0]]) {
     await newChat(machine);
-    await mention('@', 'All documents');
+    await mention(machine, '@', 'All documents');
     waits.push(await askFor(question));
   }
   const figures = waits.map(({ firstMs, prompt, reused }) => `${firstMs} ms (${reused} of ${prompt} reused)`);
@@ -184,7 +160,7 @@ test('skills are listed with what they take, looked at, switched and chosen', as
   await machine.picture('skills-light');
   await machine.press(Key.ESCAPE);
   await newChat(machine);
-  await mention('/', 'tidy-notes');
+  await mention(machine, '/', 'tidy-notes');
   const answer = await askFor('Tidy this: milk, call Ada, bread.');
   assert.ok(answer.prompt > 100, 'the skill is in the prompt');
   assert.match(answer.article, /tidy-notes/);

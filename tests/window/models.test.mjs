@@ -4,16 +4,13 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { answerAtMost, ask, main, newChat, paste } from './chat.mjs';
-import { Key, Machine, testOf, until } from './session.mjs';
+import { answerAtMost, ask, dark, main, newChat, paste } from './chat.mjs';
+import { installedModels, Key, Machine, testOf, until } from './session.mjs';
 
-/** Where the set-up has put the models of this machine. */
-const installed =
-  process.env.REPRISE_MODELS || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'reprise/models');
-const defaultModel = join(installed, 'SmolLM2-135M-Instruct.Q4_1.gguf');
+const defaultModel = join(installedModels, 'SmolLM2-135M-Instruct.Q4_1.gguf');
 /** Bytes after which the server falls silent the first time. */
 const FIRST_PART = 40_000_000;
 
@@ -52,9 +49,9 @@ before(async () => {
   person = mkdtempSync(join(tmpdir(), 'reprise-person-'));
   const models = join(person, 'models');
   mkdirSync(models);
-  for (const name of readdirSync(installed)) {
-    if (name === 'SmolLM2-135M-Instruct.Q4_1.gguf' || statSync(join(installed, name)).isDirectory()) {
-      symlinkSync(join(installed, name), join(models, name));
+  for (const name of readdirSync(installedModels)) {
+    if (name === 'SmolLM2-135M-Instruct.Q4_1.gguf' || statSync(join(installedModels, name)).isDirectory()) {
+      symlinkSync(join(installedModels, name), join(models, name));
     }
   }
   const put = (path) => {
@@ -137,11 +134,7 @@ test('they are listed with what they take, light and dark', async () => {
   assert.equal(group, 'On this machine');
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('models-light');
-  await machine.run(`
-    document.documentElement.dataset.theme = 'dark';
-    return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))
-      .then(() => Promise.all(document.getAnimations().map((one) => one.finished)))
-      .then(() => true);`);
+  await dark(machine);
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('models-dark');
   await machine.run(`delete document.documentElement.dataset.theme`);

@@ -5,7 +5,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRequire } from 'node:module';
 import { test as runTest } from 'node:test';
@@ -18,6 +18,10 @@ const program = realpathSync(required('REPRISE_APP'));
 const driverProgram = required('REPRISE_TAURI_DRIVER');
 export const pictures = required('REPRISE_SCREENSHOTS');
 mkdirSync(pictures, { recursive: true });
+
+/** Where the set-up has put the models of this machine. */
+export const installedModels =
+  process.env.REPRISE_MODELS || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'reprise/models');
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** Longer than anything takes on a loaded machine; a test that waits this long has failed. */

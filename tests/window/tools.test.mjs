@@ -3,16 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { answerAtMost, main, newChat, openChat, send, titles, untilFinished } from './chat.mjs';
-import { Key, Machine, testOf, until } from './session.mjs';
+import { answerAtMost, main, mention, newChat, openChat, send, titles, untilFinished } from './chat.mjs';
+import { installedModels, Key, Machine, testOf, until } from './session.mjs';
 
-const installed =
-  process.env.REPRISE_MODELS || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'reprise/models');
 const file = 'qwen2.5-coder-1.5b-instruct-q4_k_m.gguf';
-const skip = existsSync(join(installed, file)) ? false : `${file} is not among the models of this machine`;
+const skip = existsSync(join(installedModels, file)) ? false : `${file} is not among the models of this machine`;
 
 const SKILL = `---
 name: ship-log
@@ -36,7 +34,7 @@ before(async () => {
   person = mkdtempSync(join(tmpdir(), 'reprise-person-'));
   const models = join(person, 'models');
   mkdirSync(models);
-  symlinkSync(join(installed, file), join(models, file));
+  symlinkSync(join(installedModels, file), join(models, file));
   const skill = join(person, '.agents/skills/ship-log');
   mkdirSync(join(skill, 'scripts'), { recursive: true });
   writeFileSync(join(skill, 'SKILL.md'), SKILL);
@@ -55,16 +53,7 @@ const lastArticle = () => machine.run(`return [...document.querySelectorAll('art
 /** Asks with the skill, and waits until something wants to run. */
 async function askForShips() {
   await newChat(machine);
-  const composer = await machine.role('textbox', 'Message');
-  await composer.sendKeys('/');
-  const choose = () =>
-    machine.run(
-      `const option = [...document.querySelectorAll('[data-testid="mention-menu"] [role=option]')]
-         .find((one) => one.innerText.includes('ship-log'));
-       option?.click();
-       return option !== undefined;`,
-    );
-  await until(choose, 'the skill in the menu');
+  await mention(machine, '/', 'ship-log');
   await send(machine, 'How many ships has the lighthouse counted?');
   const card = await until(() => machine.byRole('dialog', 'May this run?'), 'the question whether it may run', PATIENCE_MS);
   assert.match(await card.getText(), /ship-log wants to run:\s+scripts\/count\.sh/);
