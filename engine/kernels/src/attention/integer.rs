@@ -7,6 +7,9 @@
 #[cfg(target_arch = "x86_64")]
 #[path = "integer_avx2.rs"]
 mod integer_avx2;
+#[cfg(target_arch = "x86_64")]
+#[path = "integer_avx512.rs"]
+mod integer_avx512;
 
 use super::{ROWS, TILE_KEYS};
 use crate::half::f16_to_f32;
@@ -151,9 +154,16 @@ pub(super) fn scores(
     assert!(queries.len() == ROWS * dim && keys.len() >= TILE_KEYS * dim && out.len() == ROWS * TILE_KEYS);
     assert!(query_units.len() == ROWS && dim.is_multiple_of(4) && rows <= ROWS);
     #[cfg(target_arch = "x86_64")]
-    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
-        // SAFETY: the level implies AVX2; lengths were checked.
-        return unsafe { integer_avx2::scores(rows, queries, query_units, keys, key_units, dim, out) };
+    match isa {
+        Isa::Avx512Vnni => {
+            // SAFETY: the level implies what the kernel needs; lengths were checked.
+            return unsafe { integer_avx512::scores(rows, queries, query_units, keys, key_units, dim, out) };
+        }
+        Isa::Avx2 => {
+            // SAFETY: as above.
+            return unsafe { integer_avx2::scores(rows, queries, query_units, keys, key_units, dim, out) };
+        }
+        _ => {}
     }
     let _ = isa;
     for t in 0..rows {
@@ -187,9 +197,20 @@ pub(super) fn accumulate(
     assert!(weights.len() == ROWS * TILE_KEYS && tile.len() >= dim * TILE_KEYS && values.len() == ROWS * dim);
     assert!(count <= TILE_KEYS && dim.is_multiple_of(16) && rows <= ROWS);
     #[cfg(target_arch = "x86_64")]
-    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
-        // SAFETY: the level implies AVX2 and FMA; lengths were checked.
-        return unsafe { integer_avx2::accumulate(rows, weights, back, tile, dim, count, rescale, values) };
+    match isa {
+        Isa::Avx512Vnni => {
+            // SAFETY: the level implies what the kernel needs; lengths were checked.
+            return unsafe {
+                integer_avx512::accumulate(rows, weights, back, tile, dim, count, rescale, values)
+            };
+        }
+        Isa::Avx2 => {
+            // SAFETY: as above.
+            return unsafe {
+                integer_avx2::accumulate(rows, weights, back, tile, dim, count, rescale, values)
+            };
+        }
+        _ => {}
     }
     let _ = isa;
     for t in 0..rows {

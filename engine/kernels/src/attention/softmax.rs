@@ -3,6 +3,9 @@
 #[cfg(target_arch = "x86_64")]
 #[path = "softmax_avx2.rs"]
 mod softmax_avx2;
+#[cfg(target_arch = "x86_64")]
+#[path = "softmax_avx512.rs"]
+mod softmax_avx512;
 
 use super::TILE_KEYS;
 use super::integer::{ROUNDER, quantise_row};
@@ -22,9 +25,12 @@ pub(super) fn weigh(isa: Isa, scores: &mut Scores, seen: Range<usize>, max: &mut
     scores[..seen.start].fill(f32::NEG_INFINITY);
     scores[seen.end.max(seen.start)..].fill(f32::NEG_INFINITY);
     #[cfg(target_arch = "x86_64")]
-    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
-        // SAFETY: the level implies AVX2 and FMA.
-        return unsafe { softmax_avx2::weigh(scores, max, sum) };
+    match isa {
+        // SAFETY: the level implies what the kernel needs.
+        Isa::Avx512Vnni => return unsafe { softmax_avx512::weigh(scores, max, sum) },
+        // SAFETY: as above.
+        Isa::Avx2 => return unsafe { softmax_avx2::weigh(scores, max, sum) },
+        _ => {}
     }
     let _ = isa;
     let mut lanes = [f32::NEG_INFINITY; 8];
@@ -87,9 +93,12 @@ pub(super) fn quantise(
         units
     };
     #[cfg(target_arch = "x86_64")]
-    if matches!(isa, Isa::Avx2 | Isa::Avx512Vnni) {
-        // SAFETY: the level implies AVX2.
-        return unsafe { softmax_avx2::quantise(scores, units, limit, weights) };
+    match isa {
+        // SAFETY: the level implies what the kernel needs.
+        Isa::Avx512Vnni => return unsafe { softmax_avx512::quantise(scores, units, limit, weights) },
+        // SAFETY: as above.
+        Isa::Avx2 => return unsafe { softmax_avx2::quantise(scores, units, limit, weights) },
+        _ => {}
     }
     let scaled: Scores = std::array::from_fn(|key| scores[key] * units[key]);
     quantise_row(isa, &scaled, limit, weights)
