@@ -22,7 +22,9 @@ use tauri_plugin_dialog::{DialogExt, FileDialogBuilder};
 use tauri_plugin_opener::OpenerExt;
 
 use crate::app::App;
-use crate::types::{AnswerSources, AppEvent, Asked, ContextUse, Failure, Kept, ModelChoice, Settings, Start};
+use crate::types::{
+    AnswerSources, AppEvent, Asked, Chips, ContextUse, Failure, Kept, ModelChoice, Settings, Start,
+};
 
 /// What a command gives.
 type Outcome<T> = Result<T, Failure>;
@@ -226,6 +228,31 @@ pub fn remove_folder(app: State<'_, App>, folder: FolderId) -> Outcome<()> {
 pub fn set_draft(app: State<'_, App>, chat: Option<ChatId>, text: String) -> Outcome<()> {
     // The page knows what it sends: telling it back would overtake what is typed meanwhile.
     app.store.set_draft(chat, &text)?;
+    Ok(())
+}
+
+/// What the next message was to be asked with when the chat, or the window, was left.
+#[tauri::command(async)]
+pub fn chips(app: State<'_, App>, chat: Option<ChatId>) -> Outcome<Chips> {
+    let Some(kept) = app.store.draft_with(chat)? else {
+        return Ok(Chips::default());
+    };
+    // One that an older program or another hand has written otherwise is picked anew.
+    let asked: Asked = serde_json::from_value(kept).unwrap_or_default();
+    Ok(Chips {
+        documents: app.documents.known(&asked.documents)?,
+        all_documents: asked.all_documents,
+        skills: asked.skills,
+    })
+}
+
+#[tauri::command(async)]
+pub fn set_chips(app: State<'_, App>, chat: Option<ChatId>, asked: Asked) -> Outcome<()> {
+    let with = match asked == Asked::default() {
+        true => None,
+        false => Some(serde_json::to_value(&asked)?),
+    };
+    app.store.set_draft_with(chat, with.as_ref())?;
     Ok(())
 }
 

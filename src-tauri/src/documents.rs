@@ -235,6 +235,24 @@ impl Documents {
             .collect()
     }
 
+    /// Those of these documents that are still there, by their numbers.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub fn known(&self, documents: &[String]) -> Result<Vec<DocumentShown>, Failure> {
+        if documents.is_empty() || !self.inner.exists() {
+            return Ok(Vec::new());
+        }
+        let index = self.inner.index()?;
+        let mut known = Vec::new();
+        for document in documents {
+            if let Some(document) = index.document(number(document)?)? {
+                known.push(shown(&index, &document)?);
+            }
+        }
+        Ok(known)
+    }
+
     /// Adds files or folders; they are read at once.
     ///
     /// # Errors

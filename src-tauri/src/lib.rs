@@ -64,6 +64,8 @@ pub fn run() -> i32 {
             commands::rename_folder,
             commands::remove_folder,
             commands::set_draft,
+            commands::chips,
+            commands::set_chips,
             commands::search,
             commands::export_chat,
             commands::context_use,

@@ -289,11 +289,23 @@ pub enum AppEvent {
 }
 
 /// What a message is asked with beside its text.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, TS)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Asked {
     /// Documents that it is about, by their numbers.
     pub documents: Vec<String>,
+    /// Whether it is about all of them.
+    pub all_documents: bool,
+    /// Skills that it is to be answered with, by their names.
+    pub skills: Vec<String>,
+}
+
+/// What the next message of a chat is asked with beside its text, as chips.
+#[derive(Debug, Clone, Default, Serialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct Chips {
+    /// Documents that it is about; those that are gone meanwhile are left out.
+    pub documents: Vec<DocumentShown>,
     /// Whether it is about all of them.
     pub all_documents: bool,
     /// Skills that it is to be answered with, by their names.

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use reprise_app::types::{
-    AnswerSources, AppEvent, Asked, Asking, ContextUse, DocumentList, DocumentShown, DocumentText, Failure,
-    Fetching, IndexWork, Indexing, Kept, KvStorage, Language, ModelChoice, ModelOrigin, ModelShown,
+    AnswerSources, AppEvent, Asked, Asking, Chips, ContextUse, DocumentList, DocumentShown, DocumentText,
+    Failure, Fetching, IndexWork, Indexing, Kept, KvStorage, Language, ModelChoice, ModelOrigin, ModelShown,
     ModelState, PassageShown, Phase, ReuseChoice, Settings, SkillList, SkillShown, SourceShown, Start, Theme,
     UnderWay,
 };
@@ -107,6 +107,7 @@ fn the_pages_types_are_up_to_date() {
         Given,
         Origin,
         Asked,
+        Chips,
         Asking,
         AnswerSources,
         Indexing,

@@ -167,3 +167,15 @@ export async function mention(machine, character, option) {
   await until(choose, `${option} in the menu of ${character}`);
   await until(async () => (await machine.all('[data-testid="composer-chip"]')).length > 0, 'a chip');
 }
+
+/** Drops files on the window, as a person does from a folder. */
+export const drop = (machine, files) =>
+  machine.run(
+    `const transfer = new DataTransfer();
+     for (const { name, text } of arguments[0]) transfer.items.add(new File([text], name));
+     const target = document.querySelector('main');
+     for (const kind of ['dragenter', 'dragover', 'drop']) {
+       target.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: transfer }));
+     }`,
+    files,
+  );

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { answerAtMost, closeDialog, dark, main, mention, newChat, openSettings, send, untilFinished } from './chat.mjs';
+import { answerAtMost, closeDialog, dark, drop, main, mention, newChat, openSettings, send, untilFinished } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
 
 const handbook = readFileSync(new URL('../../assets/handbook.md', import.meta.url), 'utf8');
@@ -28,18 +28,6 @@ after(() => machine?.end());
 
 const shown = (id) => machine.all(`[data-testid="${id}"]`);
 const number = (text) => Number(text.replaceAll(/\D/g, ''));
-
-/** Drops files on the window, as a person does from a folder. */
-const drop = (files) =>
-  machine.run(
-    `const transfer = new DataTransfer();
-     for (const { name, text } of arguments[0]) transfer.items.add(new File([text], name));
-     const target = document.querySelector('main');
-     for (const kind of ['dragenter', 'dragover', 'drop']) {
-       target.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: transfer }));
-     }`,
-    files,
-  );
 
 /** What a reader sees of the last of them; the driver's own way to a text misses parts of some. */
 const textOf = (id) =>
@@ -89,7 +77,7 @@ test('a dropped file is read, asked about, and the answer leads to its passage',
   await openSettings(machine, 'Reuse');
   await choose('Read ahead', 'off');
   await closeDialog(machine);
-  await drop([{ name: 'handbook.md', text: handbook }]);
+  await drop(machine, [{ name: 'handbook.md', text: handbook }]);
   await until(async () => /handbook\.md/.test(await textOf('composer-chip')), 'the file as a chip');
   await askFor('Who is the nearest doctor?');
   const line = await textOf('sources-line');
@@ -111,7 +99,7 @@ test('a dropped file is read, asked about, and the answer leads to its passage',
 test('documents are listed with how far they are, filtered, and taken out for good', async () => {
   await machine.click('button', 'Documents');
   await until(async () => (await shown('documents-screen')).length === 1, 'the screen');
-  await drop(logs);
+  await drop(machine, logs);
   await until(async () => (await shown('document-row')).length === 5, 'all documents');
   await until(async () => !/waiting|reading/i.test(await textOf('indexing-status')), 'all of them to be read');
   assert.deepEqual(await machine.violations(), []);

@@ -2,15 +2,12 @@
 // stays with the answer. The default model calls no tools; the model this needs is on some machines only.
 
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { answerAtMost, main, mention, newChat, openChat, send, titles, untilFinished } from './chat.mjs';
-import { installedModels, Key, Machine, testOf, until } from './session.mjs';
-
-const file = 'qwen2.5-coder-1.5b-instruct-q4_k_m.gguf';
-const skip = existsSync(join(installedModels, file)) ? false : `${file} is not among the models of this machine`;
+import { answerAtMost, mention, newChat, openChat, send, titles, untilFinished } from './chat.mjs';
+import { beginLarge, PATIENCE_MS, skip, useLarge } from './large.mjs';
+import { testOf, until } from './session.mjs';
 
 const SKILL = `---
 name: ship-log
@@ -22,30 +19,22 @@ You do not know the number of ships. Call run_script with the skill \`ship-log\`
 answer with the number that it prints.
 `;
 
-/** The model is large: an answer with two calls takes a loaded machine minutes. */
-const PATIENCE_MS = 180_000;
-
+let large;
 let machine;
-let person;
 const test = testOf(() => machine);
 
 before(async () => {
   if (skip) return;
-  person = mkdtempSync(join(tmpdir(), 'reprise-person-'));
-  const models = join(person, 'models');
-  mkdirSync(models);
-  symlinkSync(join(installedModels, file), join(models, file));
-  const skill = join(person, '.agents/skills/ship-log');
-  mkdirSync(join(skill, 'scripts'), { recursive: true });
-  writeFileSync(join(skill, 'SKILL.md'), SKILL);
-  writeFileSync(join(skill, 'scripts/count.sh'), `#!/bin/sh\necho "ships counted: 4711"\n`, { mode: 0o755 });
-  machine = await Machine.begin({ HOME: person, REPRISE_MODELS: models });
+  large = await beginLarge((person) => {
+    const skill = join(person, '.agents/skills/ship-log');
+    mkdirSync(join(skill, 'scripts'), { recursive: true });
+    writeFileSync(join(skill, 'SKILL.md'), SKILL);
+    writeFileSync(join(skill, 'scripts/count.sh'), `#!/bin/sh\necho "ships counted: 4711"\n`, { mode: 0o755 });
+  });
+  machine = large.machine;
   await machine.open();
 });
-after(async () => {
-  await machine?.end();
-  if (person !== undefined) rmSync(person, { recursive: true, force: true, maxRetries: 10 });
-});
+after(() => large?.end());
 
 /** What a reader sees of the last turn. */
 const lastArticle = () => machine.run(`return [...document.querySelectorAll('article')].at(-1).innerText`);
@@ -57,13 +46,11 @@ async function askForShips() {
   await send(machine, 'How many ships has the lighthouse counted?');
   const card = await until(() => machine.byRole('dialog', 'May this run?'), 'the question whether it may run', PATIENCE_MS);
   assert.match(await card.getText(), /ship-log wants to run:\s+scripts\/count\.sh/);
+  assert.match(await lastArticle(), /Waiting for your decision/);
 }
 
 test('a script asks first, runs when it may, and the answer is made from what it wrote', { skip }, async () => {
-  await machine.click('button', 'Models');
-  await machine.run('arguments[0].click()', await machine.role('button', 'Use Qwen2.5-Coder 1.5B'));
-  await machine.press(Key.ESCAPE);
-  await until(async () => /is ready on this machine/.test(await main(machine)), 'the model to be ready');
+  await useLarge(machine);
   await answerAtMost(machine, 120);
   await askForShips();
   assert.deepEqual(await machine.violations(), []);

@@ -8,6 +8,7 @@ use reprise_library::asking::{How, MOST_TOKENS, findings};
 use reprise_library::assistant::{LaidOut, Message, Part};
 use reprise_library::chats::{Given, Origin};
 use reprise_library::citations::cited;
+use reprise_library::folders;
 use reprise_library::index::{DocumentId, Index};
 use reprise_library::models::Shelf;
 use reprise_library::{
@@ -277,7 +278,7 @@ pub fn sources(answer: &str, given: &[Given]) -> Option<String> {
     named.sort_unstable();
     named.dedup();
     let line = |index: usize| match &given[index].source {
-        Origin::Passage { path, place, .. } => format!("\n  {path}, {place}"),
+        Origin::Passage { path, place, .. } => format!("\n  {}, {place}", folders::shown(Path::new(path))),
         _ => format!("\n  {}", given[index].label),
     };
     let lines: String = named.into_iter().map(line).collect();

@@ -4,6 +4,7 @@ use clap::{Subcommand, ValueEnum};
 use reprise_engine::store::{ChunkId, ChunkStore, ChunkSummary, ListOrder, Owner, StoreError};
 use reprise_library::cache::Cache;
 use reprise_library::folders;
+use reprise_library::index::DocumentId;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
@@ -89,7 +90,10 @@ pub fn run(action: CacheAction) -> Outcome {
     }
     let store = cache.store();
     match action {
-        CacheAction::Ls { owner, by, json } => list(store, owner.as_ref(), by, json),
+        CacheAction::Ls { owner, by, json } => {
+            let owner = owner.map(|owner| meant(store, owner)).transpose()?;
+            list(store, owner.as_ref(), by, json)
+        }
         CacheAction::Show { chunk, json } => show(store, chunk, json),
         CacheAction::Pin { chunks, off } => {
             cache.set_pinned(&chunks, !off).map_err(failure)?;
@@ -105,6 +109,7 @@ pub fn run(action: CacheAction) -> Outcome {
             ))
         }
         CacheAction::Erase { owner } => {
+            let owner = meant(store, owner)?;
             let erased = cache.erase(&owner)?;
             if erased.chunks + erased.kept == 0 {
                 return Err(Failure::message(format!(
@@ -139,6 +144,29 @@ pub fn run(action: CacheAction) -> Outcome {
 
 fn failure(error: StoreError) -> Failure {
     Failure::message(error.to_string())
+}
+
+/// The owner that is meant: this one, or the only document of this name, whose number need not be written.
+fn meant(store: &ChunkStore, owner: Owner) -> Outcome<Owner> {
+    let owners = store.owners().map_err(failure)?;
+    if owners.iter().any(|known| known.owner == owner) {
+        return Ok(owner);
+    }
+    let mut called = owners.into_iter().map(|known| known.owner).filter(|known| {
+        let number = known
+            .name()
+            .strip_prefix(owner.name())
+            .and_then(|rest| rest.strip_prefix('#'));
+        known.kind() == owner.kind() && number.is_some_and(|number| number.parse::<DocumentId>().is_ok())
+    });
+    match (called.next(), called.next()) {
+        (Some(one), None) => Ok(one),
+        (Some(one), Some(other)) => Err(Failure::Usage(format!(
+            "several documents are called {}; name one with its number: {one} or {other} (reprise cache ls lists them)",
+            owner.name()
+        ))),
+        _ => Ok(owner),
+    }
 }
 
 fn size(bytes: u64) -> String {

@@ -389,7 +389,7 @@ fn search(index: &Index, question: &str, limit: usize, within: Option<&Path>, is
                 json!({
                     "passage": hit.stored.id,
                     "document": hit.stored.document,
-                    "path": hit.stored.path,
+                    "path": hit.stored.passage.path,
                     "place": hit.stored.passage.place,
                     "headings": hit.stored.passage.headings,
                     "text": hit.stored.passage.text,
@@ -409,7 +409,7 @@ fn search(index: &Index, question: &str, limit: usize, within: Option<&Path>, is
         let rank = |rank: Option<usize>| rank.map_or("-".into(), |rank| rank.to_string());
         text += &format!(
             "{}, {}  (words {}, meaning {})\n",
-            folders::shown(&hit.stored.path),
+            folders::shown(&hit.stored.passage.path),
             hit.stored.passage.place,
             rank(hit.words_rank),
             rank(hit.meaning_rank)

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use crate::TokenCounter;
-use crate::chats::{Given, Origin};
-use crate::index::{Chosen, DocumentId, Index, IndexError, Meaning, State, StoredPassage, in_reading_order};
+use crate::chats::Given;
+use crate::index::{Chosen, DocumentId, Index, IndexError, Meaning, State, in_reading_order};
+use crate::prompt::given;
 
 /// Most passages a question is given where the documents do not fit whole.
 pub const MOST_PASSAGES: usize = 6;
@@ -80,7 +81,7 @@ pub fn findings(
 ) -> Result<Findings, IndexError> {
     match index.choose(question, documents, budget_tokens, MOST_PASSAGES, count)? {
         Chosen::Whole { passages, tokens } => Ok(Findings {
-            given: passages.iter().map(given).collect(),
+            given: passages.iter().map(|stored| given(&stored.passage)).collect(),
             tokens,
             how: How::Whole {
                 documents: documents.len(),
@@ -94,30 +95,11 @@ pub fn findings(
             // One order for every question: what two of them share stands in the same order in both prompts.
             given: in_reading_order(hits, |_| false)
                 .iter()
-                .map(|hit| given(&hit.stored))
+                .map(|hit| given(&hit.stored.passage))
                 .collect(),
             tokens,
             how: How::Passages { meaning },
         }),
-    }
-}
-
-fn given(stored: &StoredPassage) -> Given {
-    let passage = &stored.passage;
-    Given {
-        label: passage.label(),
-        text: passage.rendered(),
-        source: Origin::Passage {
-            path: stored.path.to_string_lossy().into_owned(),
-            owner: stored
-                .document
-                .owner(&passage.document)
-                .map_or_else(String::new, |owner| owner.name().to_owned()),
-            place: passage.place.to_string(),
-            start: passage.range.start as u64,
-            end: passage.range.end as u64,
-            is_ocr: passage.is_ocr,
-        },
     }
 }
 

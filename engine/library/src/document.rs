@@ -7,7 +7,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reprise_engine::CancelToken;
@@ -150,6 +150,8 @@ impl fmt::Debug for ReadOptions {
 pub struct Document {
     /// The file's name, without its folder.
     pub name: String,
+    /// The file's whole path; the name of what was no file.
+    pub path: PathBuf,
     /// What kind of file it was.
     pub format: Format,
     /// What a person should know about how it was read, one sentence each.
@@ -199,7 +201,12 @@ impl Document {
             };
             return Err(LibraryError::Document { name, fault });
         }
-        Document::read(&name, bytes, options)
+        let document = Document::read(&name, bytes, options)?;
+        let path = path
+            .canonicalize()
+            .or_else(|_| std::path::absolute(path))
+            .map_err(read)?;
+        Ok(Document { path, ..document })
     }
 
     /// Reads a document that is in memory already; the name's extension helps to tell its kind.

@@ -3,6 +3,7 @@
 //! searched, chosen and cited; its text is a range of its document's text, to the byte.
 
 use std::ops::Range;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
@@ -26,6 +27,9 @@ const LABEL_NAME_CHARACTERS: usize = 40;
 pub struct Passage {
     /// The document's name.
     pub document: String,
+    /// Its file, as in [`Document::path`].
+    #[serde(skip)]
+    pub path: PathBuf,
     /// Where it stands there.
     pub place: Place,
     /// The headings it begins under, the outermost first; of rows the last one is the table's first row.
@@ -234,6 +238,7 @@ impl Splitter<'_> {
         let Some(stretch) = self.open.take() else { return };
         let mut passage = Passage {
             document: self.document.name.clone(),
+            path: self.document.path.clone(),
             text: self.text(&stretch.range).to_string(),
             place: stretch.place,
             headings: stretch.headings,

@@ -4,20 +4,23 @@ use reprise_engine::ModelInfo;
 
 use crate::assistant::Part;
 use crate::chats::{Given, Origin};
+use crate::index::DocumentId;
 use crate::passage::Passage;
 
 /// What the model is told before a question about documents. Short, because small models lose the thread of long ones.
 pub const SYSTEM: &str = "You answer questions about documents. Use only the passages given by the user. \
 If they do not give the answer, say that it is not in the document.";
 
-/// A passage of a document that is not indexed, as something a question is given; it is kept under the document's name.
+/// A passage as something a question is given. It is kept under its file, indexed or not.
 pub fn given(passage: &Passage) -> Given {
     Given {
         label: passage.label(),
         text: passage.rendered(),
         source: Origin::Passage {
-            path: passage.document.clone(),
-            owner: passage.document.clone(),
+            path: passage.path.to_string_lossy().into_owned(),
+            owner: DocumentId::of(&passage.path)
+                .owner(&passage.document)
+                .map_or_else(String::new, |owner| owner.name().to_owned()),
             place: passage.place.to_string(),
             start: passage.range.start as u64,
             end: passage.range.end as u64,

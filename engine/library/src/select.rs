@@ -198,6 +198,7 @@ mod tests {
             };
             let mut passage = Passage {
                 document: "a.pdf".into(),
+                path: "a.pdf".into(),
                 place,
                 headings: Vec::new(),
                 range: 0..text.len(),

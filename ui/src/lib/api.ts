@@ -6,6 +6,7 @@ import type {
   Asked,
   Chat,
   ChatSummary,
+  Chips,
   ContextUse,
   DocumentList,
   DocumentShown,
@@ -73,6 +74,11 @@ export const removeFolder = (folder: number): Promise<void> => invoke('remove_fo
 /** Keeps what was typed and not sent (chat null: for the next new chat). */
 export const setDraft = (chat: number | null, text: string): Promise<void> =>
   invoke('set_draft', { chat, text });
+/** What the next message was to be asked with when the chat was left (chat null: of the next new chat). */
+export const chips = (chat: number | null): Promise<Chips> => invoke('chips', { chat });
+/** Keeps what the next message is to be asked with. */
+export const setChips = (chat: number | null, asked: Asked): Promise<void> =>
+  invoke('set_chips', { chat, asked });
 export const search = (query: string): Promise<SearchHit[]> => invoke('search', { query });
 
 /** Null while no model is loaded, and for a draft too long to be counted while it is typed. */

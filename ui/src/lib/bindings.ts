@@ -1385,6 +1385,23 @@ allDocuments: boolean,
 skills: Array<string>, };
 
 /**
+ * What the next message of a chat is asked with beside its text, as chips.
+ */
+export type Chips = {
+/**
+ * Documents that it is about; those that are gone meanwhile are left out.
+ */
+documents: Array<DocumentShown>,
+/**
+ * Whether it is about all of them.
+ */
+allDocuments: boolean,
+/**
+ * Skills that it is to be answered with, by their names.
+ */
+skills: Array<string>, };
+
+/**
  * A question to the person before something runs.
  */
 export type Asking = {

@@ -46,6 +46,7 @@ export const german: ConversationStrings = {
   branchPositionLong: (place, total) => `Fassung ${formatInteger(place)} von ${formatInteger(total)}`,
 
   queued: 'Wartet, bis sie an der Reihe ist …',
+  asking: 'Wartet auf Ihre Entscheidung …',
   loading: 'Das Modell wird geladen …',
   writing: 'Schreibt …',
   reading: 'Der Prompt wird gelesen',

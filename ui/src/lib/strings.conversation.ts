@@ -51,6 +51,7 @@ export const english = {
     `Version ${formatInteger(place)} of ${formatInteger(total)}`,
 
   queued: 'Waiting for its turn…',
+  asking: 'Waiting for your decision…',
   loading: 'Loading the model…',
   writing: 'Writing…',
   reading: 'Reading the prompt',

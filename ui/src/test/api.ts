@@ -34,6 +34,8 @@ export const api: Commands = {
   renameFolder: vi.fn(),
   removeFolder: vi.fn(),
   setDraft: vi.fn(),
+  chips: vi.fn(),
+  setChips: vi.fn(),
   search: vi.fn(),
   contextUse: vi.fn(),
   saveSettings: vi.fn(),
@@ -94,6 +96,8 @@ export function resetApi(start: Partial<Start> = {}): void {
   api.renameFolder.mockImplementation(async (id, name) => ({ id, name }));
   api.removeFolder.mockResolvedValue();
   api.setDraft.mockResolvedValue();
+  api.chips.mockImplementation(async () => ({ documents: [], allDocuments: false, skills: [] }));
+  api.setChips.mockResolvedValue();
   api.search.mockResolvedValue([]);
   api.contextUse.mockResolvedValue(null);
   api.saveSettings.mockImplementation(async (saved) => settings(saved));

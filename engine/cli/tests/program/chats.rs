@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Run, assert_fails, folder, reprise, run};
+use crate::common::{Run, assert_fails, default_model, folder, reprise, run};
 use reprise_library::chats::{ChatStore, Given, Origin, TurnState};
 use reprise_library::folders;
 
@@ -104,4 +104,43 @@ fn while_the_window_has_the_chats_nothing_is_touched() {
         1,
         &["Reprise runs already"],
     );
+}
+
+#[test]
+fn the_prompt_of_a_chat_is_told_as_it_would_be_read() {
+    let home = folder();
+    let (store, _) = ChatStore::open(folders::chats_in(home.path())).unwrap();
+    let asked = store.begin_chat("What colour are roses?").unwrap();
+    store.rename_chat(asked.chat, "Roses").unwrap();
+    let explain = |chat: &str| {
+        let model = default_model();
+        let model = model.to_str().unwrap();
+        command(
+            home.path(),
+            &["explain", "--chat", chat, "-m", model, "--json", "--quiet"],
+        )
+    };
+    // The chats belong to whoever has them open.
+    drop(store);
+    assert_fails(&explain("Boats"), 1, &["no chat is called \"Boats\"", "Roses"]);
+    assert_fails(&explain("Roses"), 1, &["\"Roses\" has no answer yet"]);
+
+    let (store, _) = ChatStore::open(folders::chats_in(home.path())).unwrap();
+    let answer = store.begin_answer(asked.id, "tiny").unwrap();
+    store.append_piece(answer.id, "They are red.").unwrap();
+    store
+        .finish_answer(answer.id, TurnState::Done, None, None)
+        .unwrap();
+    drop(store);
+    let told = explain("Roses");
+    let told: serde_json::Value = serde_json::from_str(&told.out).unwrap_or_else(|_| panic!("{told:?}"));
+    // Nothing was read before: all of it is new.
+    assert_eq!(
+        (&told["prefix_tokens"], &told["moved_tokens"]),
+        (&0.into(), &0.into())
+    );
+    let calls = told["calls"].as_array().unwrap().iter();
+    let computed: u64 = calls.map(|call| call["tokens"].as_u64().unwrap()).sum();
+    assert!(computed > 10, "{told}");
+    assert_eq!(told["spans"].as_array().unwrap().last().unwrap()["to"], computed);
 }

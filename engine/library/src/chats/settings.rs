@@ -47,6 +47,37 @@ impl ChatStore {
         })
     }
 
+    /// What the next message is to be asked with beside its text, as it was kept: in a chat, or where none is open yet.
+    /// Nothing where none was picked, or what is there cannot be read: that is picked again sooner than mended.
+    pub fn draft_with(&self, chat: Option<ChatId>) -> Result<Option<Value>, StoreError> {
+        let text: Option<String> = self.read(|connection| {
+            let (sql, parameter) = match chat {
+                Some(chat) => (
+                    "SELECT draft_with FROM chats WHERE id = ?1 AND deleted_ms IS NULL",
+                    chat.0,
+                ),
+                None => ("SELECT new_chat_draft_with FROM store WHERE one = ?1", 1),
+            };
+            let mut select = connection.prepare_cached(sql)?;
+            Ok(select.query_row([parameter], |row| row.get(0)).optional()?)
+        })?;
+        Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Keeps what the next message is to be asked with; none lets go of it. Does not move the chat in the list.
+    pub fn set_draft_with(&self, chat: Option<ChatId>, with: Option<&Value>) -> Result<(), StoreError> {
+        let with = with.map_or_else(String::new, Value::to_string);
+        self.write(|transaction| match chat {
+            Some(chat) => list::change(transaction, chat, "draft_with = ?2", &with).map(drop),
+            None => {
+                transaction
+                    .prepare_cached("UPDATE store SET new_chat_draft_with = ?1")?
+                    .execute([&with])?;
+                Ok(())
+            }
+        })
+    }
+
     /// Keeps what is typed and not sent: in a chat, or where none is open yet. Does not move the chat in the list.
     pub fn set_draft(&self, chat: Option<ChatId>, text: &str) -> Result<(), StoreError> {
         let text = storable(text);

@@ -170,6 +170,7 @@ impl Draft {
         }
         Ok(Document {
             name: name.to_string(),
+            path: name.into(),
             format,
             notes: self.notes,
             text: self.text,

@@ -81,7 +81,7 @@ impl Index {
             }
             passages.extend(of_it);
         }
-        passages.sort_by(|a, b| a.path.cmp(&b.path).then(a.number.cmp(&b.number)));
+        passages.sort_by(|a, b| a.passage.path.cmp(&b.passage.path).then(a.number.cmp(&b.number)));
         let mut tokens = 0;
         for stored in &mut passages {
             stored.passage.tokens = count(&stored.passage.rendered());
@@ -127,7 +127,13 @@ pub fn fitting(hits: Vec<Hit>, budget_tokens: usize, count: TokenCounter<'_>) ->
 /// An order in which passages can be read with the most use of what is known: those that are known first, and within both
 /// halves in the order of files, which is the same for every question.
 pub fn in_reading_order(mut hits: Vec<Hit>, is_known: impl Fn(&StoredPassage) -> bool) -> Vec<Hit> {
-    hits.sort_by_cached_key(|hit| (!is_known(&hit.stored), hit.stored.path.clone(), hit.stored.number));
+    hits.sort_by_cached_key(|hit| {
+        (
+            !is_known(&hit.stored),
+            hit.stored.passage.path.clone(),
+            hit.stored.number,
+        )
+    });
     hits
 }
 

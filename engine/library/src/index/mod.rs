@@ -16,7 +16,7 @@
 //! index.add(&notes)?;
 //! index.update(&mut Run { cancel: Default::default(), is_busy: &|| false, progress: &mut |_| {}, threads: 1 })?;
 //! let found = index.search("When do I prune apple trees?", 6)?;
-//! assert_eq!(found.hits[0].stored.path, notes.canonicalize().unwrap());
+//! assert_eq!(found.hits[0].stored.passage.path, notes.canonicalize().unwrap());
 //! # Ok::<(), reprise_library::index::IndexError>(())
 //! ```
 

@@ -68,9 +68,11 @@ pub(super) fn numbered(document: DocumentId, path: &Path, passages: Vec<Passage>
         StoredPassage {
             id,
             document,
-            path: path.to_owned(),
             number,
-            passage,
+            passage: Passage {
+                path: path.to_owned(),
+                ..passage
+            },
         }
     };
     passages.into_iter().enumerate().map(number).collect()
@@ -148,6 +150,7 @@ fn passage(row: &Row<'_>) -> rusqlite::Result<(StoredPassage, Content)> {
     let headings = serde_json::from_str(&row.get::<_, String>(6)?).map_err(|error| json(6, error))?;
     let mut passage = Passage {
         document: row.get(3)?,
+        path: PathBuf::from(row.get::<_, String>(2)?),
         place,
         headings,
         range: row.get::<_, usize>(7)?..row.get::<_, usize>(8)?,
@@ -159,7 +162,6 @@ fn passage(row: &Row<'_>) -> rusqlite::Result<(StoredPassage, Content)> {
     let stored = StoredPassage {
         id: PassageId(row.get(0)?),
         document: DocumentId(row.get(1)?),
-        path: PathBuf::from(row.get::<_, String>(2)?),
         number: row.get(4)?,
         passage,
     };

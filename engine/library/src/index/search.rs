@@ -109,7 +109,7 @@ impl Index {
                 };
                 match hits.entry(content) {
                     // Which file was indexed first is chance: the first by name stands for all.
-                    Entry::Occupied(mut known) if stored.path < known.get().stored.path => {
+                    Entry::Occupied(mut known) if stored.passage.path < known.get().stored.passage.path => {
                         known.get_mut().stored = stored;
                     }
                     Entry::Occupied(_) => {}
@@ -157,7 +157,7 @@ impl Index {
                 .total_cmp(&a.score)
                 .then_with(|| best_rank(a).cmp(&best_rank(b)));
             order
-                .then_with(|| a.stored.path.cmp(&b.stored.path))
+                .then_with(|| a.stored.passage.path.cmp(&b.stored.passage.path))
                 .then(a.stored.number.cmp(&b.stored.number))
         });
         hits.truncate(limit);

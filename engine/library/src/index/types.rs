@@ -154,8 +154,6 @@ pub struct StoredPassage {
     pub id: PassageId,
     /// Its document.
     pub document: DocumentId,
-    /// The document's file.
-    pub path: PathBuf,
     /// Which passage of the document it is, counted from 0.
     pub number: usize,
     /// The passage itself. Its tokens are an estimate; who has a model counts anew.

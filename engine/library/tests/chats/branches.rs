@@ -53,6 +53,29 @@ fn a_chat_begun_with_a_question_uses_up_the_new_chats_draft() {
 }
 
 #[test]
+fn what_the_next_message_is_asked_with_is_kept_until_it_is_let_go() {
+    let mut bench = Bench::new();
+    let with = serde_json::json!({ "skills": ["tidy"] });
+    bench.store().set_draft_with(None, Some(&with)).unwrap();
+    let chat = bench.store().create_chat().unwrap().id;
+    assert_eq!(bench.store().draft_with(Some(chat)).unwrap(), None);
+    bench.store().set_draft_with(Some(chat), Some(&with)).unwrap();
+    bench.close();
+    bench.open();
+    assert_eq!(bench.store().draft_with(None).unwrap().as_ref(), Some(&with));
+    bench.store().set_draft_with(None, None).unwrap();
+    assert_eq!(bench.store().draft_with(None).unwrap(), None);
+    assert_eq!(
+        bench.store().draft_with(Some(chat)).unwrap().as_ref(),
+        Some(&with)
+    );
+    bench.store().set_draft_with(Some(chat), None).unwrap();
+    assert_eq!(bench.store().draft_with(Some(chat)).unwrap(), None);
+    bench.store().delete_chat(chat).unwrap();
+    assert!(bench.store().set_draft_with(Some(chat), Some(&with)).is_err());
+}
+
+#[test]
 fn an_answer_is_readable_while_it_is_written_and_whole_at_its_end() {
     let bench = Bench::new();
     let question = bench.store().begin_chat("Why?").unwrap();

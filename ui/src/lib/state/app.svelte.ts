@@ -10,7 +10,6 @@ import type {
   ExportFormat,
   Given,
   ModelState,
-  Phase,
   SearchHit,
   Settings,
   Start,
@@ -29,7 +28,7 @@ import { Sections } from './sections.svelte';
 import { SettingsState } from './settings.svelte';
 import { Sources } from './sources.svelte';
 import { Toasts } from './toasts.svelte';
-import { Tools } from './tools.svelte';
+import { Tools, type AnswerPhase } from './tools.svelte';
 
 /** What the program says of itself once. */
 export type Facts = Pick<Start, 'defaultSettings' | 'version' | 'commit' | 'dataFolder' | 'isMac'>;
@@ -83,9 +82,12 @@ export class AppState {
   /** A turn to scroll to as soon as its chat is on show. */
   wantedTurn = $state.raw<number | null>(null);
 
-  readonly phases: ReadonlyMap<number, Phase> = $derived.by(
-    () => new Map([...this.answers].map(([turn, { phase }]) => [turn, phase])),
-  );
+  readonly phases: ReadonlyMap<number, AnswerPhase> = $derived.by(() => {
+    const asking = new Set<number | null>(this.tools.questions.map(({ chat }) => chat));
+    return new Map(
+      [...this.answers].map(([turn, { chat, phase }]) => [turn, asking.has(chat) ? { at: 'asking' } : phase]),
+    );
+  });
   readonly answered: ReadonlySet<number> = $derived.by(() => answeredChats(this.answers));
 
   /** Events since a command began that answers with a chat: its answer may be older than they are. */
@@ -152,7 +154,7 @@ export class AppState {
   newChat(): void {
     void this.drafts.flush();
     this.#place += 1;
-    this.attached.clear();
+    void this.attached.show(null);
     this.view = 'chat';
     this.#show(null);
   }
@@ -182,7 +184,7 @@ export class AppState {
         read = await this.#read(() => api.selectBranch(turn));
       }
       if (place !== this.#place) return;
-      if (this.chat?.summary.id !== id) this.attached.clear();
+      void this.attached.show(id);
       this.view = 'chat';
       this.#show(read.chat, read.order);
       this.wantedTurn = turn;
@@ -206,7 +208,10 @@ export class AppState {
       const { chat, order } = await this.#read(() => api.send(from, parent, text, asked));
       void this.drafts.sent(from);
       if (from === null) this.#newChatDraft = '';
-      if (place === this.#place) this.#show(chat, order);
+      if (place === this.#place) {
+        if (from === null) this.attached.begun(chat.summary.id);
+        this.#show(chat, order);
+      }
     } catch (error) {
       if (place === this.#place) {
         this.sendError = api.messageOf(error);

@@ -250,6 +250,56 @@ describe('what a message is asked with', () => {
     expect(app.attached.asked()).toEqual(nothing);
   });
 
+  it('is kept with its chat, and there again after another one or a restart', async () => {
+    const list = { chats: [summary({ id: 1 }), summary({ id: 2 })], folders: [] };
+    const app = await begin({ list });
+    await app.openChat(1);
+    await settled();
+    app.attached.addDocument(garden);
+    app.attached.keep();
+    app.attached.addSkill('tidy-notes');
+    await app.openChat(2);
+    await settled();
+    expect(api.setChips.mock.calls).toEqual([
+      [1, { documents: ['d1'], allDocuments: false, skills: [] }],
+      [1, { documents: ['d1'], allDocuments: false, skills: ['tidy-notes'] }],
+    ]);
+    api.chips.mockResolvedValue({ documents: [garden], allDocuments: true, skills: ['tidy-notes'] });
+    await app.openChat(1);
+    await settled();
+    expect(app.attached.documents.map(({ name }) => name)).toEqual(['garden.pdf']);
+    expect(app.attached.asked()).toEqual({ documents: ['d1'], allDocuments: true, skills: ['tidy-notes'] });
+    app.attached.keep();
+    expect(api.setChips).toHaveBeenCalledTimes(2);
+  });
+
+  it('goes along when the chat begins', async () => {
+    const app = await begin();
+    await settled();
+    app.attached.addDocument(garden);
+    app.attached.keep();
+    api.send.mockResolvedValue(chatOf([asked, answerOf('', 'done')], { id: 5 }));
+    await app.send('Why?');
+    await settled();
+    const picked = { documents: ['d1'], allDocuments: false, skills: [] };
+    expect(api.setChips.mock.calls).toEqual([
+      [null, picked],
+      [null, nothing],
+      [5, picked],
+    ]);
+  });
+
+  it('says when it cannot be kept, and is still there', async () => {
+    const app = await begin();
+    await settled();
+    api.setChips.mockRejectedValue({ message: 'No.' });
+    app.attached.addSkill('tidy-notes');
+    app.attached.keep();
+    await settled();
+    expect(app.toasts.shown.at(-1)?.message).toBe('No.');
+    expect(app.attached.skills).toEqual(['tidy-notes']);
+  });
+
   it('is there again when the message could not be sent', async () => {
     const app = await begin();
     app.attached.addSkill('tidy-notes');
@@ -337,6 +387,22 @@ describe('questions before something runs', () => {
     await app.tools.answer(app.tools.questions[0]!, 'always');
     expect(api.answerQuestion).toHaveBeenCalledExactlyOnceWith(5, 'always');
     expect(app.tools.questions).toEqual([]);
+  });
+
+  it('are what the chat’s answer waits for until then', async () => {
+    const phases = [
+      {
+        chat: 1,
+        turn: 2,
+        phase: { at: 'reading', doneTokens: 300, totalTokens: 300, reusedTokens: 0, secondsLeft: 1 },
+      },
+    ] as const;
+    const app = await begin({ questions: [asking], phases: [...phases] });
+    expect(app.phases.get(2)).toEqual({ at: 'asking' });
+    emit({ kind: 'asked', id: 4 });
+    expect(app.phases.get(2)).toEqual(phases[0].phase);
+    emit({ kind: 'asks', asking: { ...asking, chat: 7 } });
+    expect(app.phases.get(2)).toEqual(phases[0].phase);
   });
 
   it('come back when the decision did not arrive', async () => {

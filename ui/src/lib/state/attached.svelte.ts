@@ -1,13 +1,15 @@
 // What the next message is asked with beside its text: documents and skills, as chips above the text. Documents stay for
-// the messages after it, for a person goes on asking about them; skills are for one message.
-import { attachFile, listDocuments, messageOf } from '../api';
-import type { Asked, DocumentShown, DocumentState, Indexing } from '../bindings';
+// the messages after it, for a person goes on asking about them; skills are for one message. They are kept with their
+// chat, as the draft is.
+import { attachFile, chips, listDocuments, messageOf, setChips } from '../api';
+import type { Asked, Chips, DocumentShown, DocumentState, Indexing } from '../bindings';
 import { strings } from '../strings';
 
 /** A document that questions are about; without an id while its file is being copied. */
 export type DocumentChip = { key: string; id: string | null; name: string; state: DocumentState };
 
 const LOOK_AFTER_MS = 500;
+const NOTHING = JSON.stringify({ documents: [], allDocuments: false, skills: [] } satisfies Asked);
 
 /** The chips of the chat on show. */
 export class Attached {
@@ -19,6 +21,12 @@ export class Attached {
 
   readonly #onFailure: (message: string) => void;
   #copies = 0;
+  /** The chat on show; null is the one that does not exist yet, undefined none so far. */
+  #chat: number | null | undefined;
+  /** What is kept of it; null while that is not known. */
+  #kept: string | null = null;
+  /** One after the other, so that the last word is kept. */
+  #keeping: Promise<void> = Promise.resolve();
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(onFailure: (message: string) => void = () => {}) {
@@ -74,11 +82,50 @@ export class Attached {
     for (const skill of skills) this.addSkill(skill);
   }
 
-  /** Another chat is on show. */
-  clear(): void {
+  /** Shows what is kept of a chat, or of the one that does not exist yet. */
+  async show(chat: number | null): Promise<void> {
+    if (chat === this.#chat) return;
+    this.keep();
+    this.#chat = chat;
+    this.#kept = null;
     this.documents = [];
     this.allDocuments = false;
     this.skills = [];
+    let kept: Chips | null = null;
+    try {
+      kept = await this.#keeping.then(() => chips(chat));
+    } catch (error) {
+      this.#onFailure(messageOf(error));
+    }
+    if (chat !== this.#chat) return;
+    this.#kept = NOTHING;
+    if (kept !== null) {
+      const { documents, allDocuments, skills } = kept;
+      this.#kept = JSON.stringify({ documents: documents.map(({ id }) => id), allDocuments, skills });
+      for (const document of documents) this.addDocument(document);
+      for (const skill of skills) this.addSkill(skill);
+      if (allDocuments) this.allDocuments = true;
+    }
+    this.keep();
+  }
+
+  /** The chat that did not exist yet does now: what is picked goes along. */
+  begun(chat: number): void {
+    if (this.#kept !== NOTHING) this.#keepAs(null, { documents: [], allDocuments: false, skills: [] });
+    this.#chat = chat;
+    this.#kept = NOTHING;
+    this.keep();
+  }
+
+  /** Keeps what has come or gone since the last time. */
+  keep(): void {
+    const chat = this.#chat;
+    if (chat === undefined || this.#kept === null) return;
+    const asked = this.asked();
+    const now = JSON.stringify(asked);
+    if (now === this.#kept) return;
+    this.#kept = now;
+    this.#keepAs(chat, asked);
   }
 
   /** The index is further: looks, a moment later, whether documents that were not read yet are now. */
@@ -115,6 +162,12 @@ export class Attached {
       this.removeDocument(key);
       this.#onFailure(strings.composer.notAttached(file.name, messageOf(error)));
     }
+  }
+
+  #keepAs(chat: number | null, asked: Asked): void {
+    this.#keeping = this.#keeping
+      .then(() => setChips(chat, asked))
+      .catch((error: unknown) => this.#onFailure(messageOf(error)));
   }
 
   #change(key: string, change: Partial<DocumentChip>): void {

@@ -1,7 +1,10 @@
 // What answers do besides writing: the steps with tools, and the questions that wait for the person before something
 // runs.
 import { answerQuestion } from '../api';
-import type { AppEvent, Asking, Permission, StepTold } from '../bindings';
+import type { AppEvent, Asking, Permission, Phase, StepTold } from '../bindings';
+
+/** What an answer is at, the person included: one that waits for them does nothing else. */
+export type AnswerPhase = Phase | { at: 'asking' };
 
 /** Answers whose steps are remembered. */
 const MOST_ANSWERS = 50;

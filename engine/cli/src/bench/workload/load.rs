@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reprise_library::{Passage, Place, rank};
 use serde::Deserialize;
@@ -328,6 +328,7 @@ fn questions(lines: Vec<Line>, limit: usize) -> Outcome<(Vec<Text>, Vec<Request>
         .into_iter()
         .map(|text| Passage {
             document: String::new(),
+            path: PathBuf::new(),
             place: Place::Lines { first: 1, last: 1 },
             headings: Vec::new(),
             range: 0..text.len(),
