@@ -28,8 +28,8 @@ const marks = () => machine.run(`return [...[...document.querySelectorAll('artic
 /** Opens the first mark of the last answer, and gives what the document's view shows as the passage. */
 async function opened() {
   await machine.run('arguments[0].click()', (await marks())[0]);
-  const passage = '[data-testid="document-view"] [data-testid="cited-passage"]';
-  return until(() => machine.run(`return document.querySelector(arguments[0])?.innerText`, passage), 'the passage in its document');
+  const passage = () => machine.run(`return document.querySelector('[data-testid="cited-passage"] [data-plain]')?.innerText`);
+  return until(passage, 'the passage in its document');
 }
 
 test('a mark in the answer opens its passage in the document', { skip }, async () => {
@@ -42,8 +42,7 @@ test('a mark in the answer opens its passage in the document', { skip }, async (
   await untilFinished(machine, PATIENCE_MS);
   await machine.picture('cited-answer');
   const passage = await opened();
-  assert.ok(handbook.includes(passage.split('\n')[0].trim()), passage);
-  assert.match(passage, /doctor/i);
+  assert.match(passage, /The nearest doctor is Dr\. Iwona Sauer/);
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('cited-passage');
   await closeDialog(machine);
@@ -56,6 +55,6 @@ test('it does so after a restart', { skip }, async () => {
   await machine.open();
   await openChat(machine, title);
   await until(async () => (await marks()).length > 0, 'the mark');
-  assert.match(await opened(), /doctor/i);
+  assert.match(await opened(), /The nearest doctor is Dr\. Iwona Sauer/);
   await closeDialog(machine);
 });
