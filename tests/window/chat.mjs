@@ -100,13 +100,17 @@ export async function closeDialog(machine) {
   await until(async () => !(await machine.byRole('dialog')), 'the dialog to close');
 }
 
-/** Settings as a person changes them, so that answers are short and quick. */
-export async function answerAtMost(machine, tokens) {
+/** Changes settings of answers as a person does, by their labels. */
+export async function answerWith(machine, fields) {
   await openSettings(machine, 'Answers');
-  const field = await machine.role('textbox', 'Longest answer');
-  await retype(machine, field, String(tokens), Key.TAB);
+  for (const [label, value] of Object.entries(fields)) {
+    await retype(machine, await machine.role('textbox', label), String(value), Key.TAB);
+  }
   await closeDialog(machine);
 }
+
+/** Short answers are quick ones. */
+export const answerAtMost = (machine, tokens) => answerWith(machine, { 'Longest answer': tokens });
 
 /** The titles in the sidebar, from top to bottom. */
 export const titles = (machine) =>

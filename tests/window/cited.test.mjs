@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { answerAtMost, closeDialog, drop, openChat, send, titles, untilFinished } from './chat.mjs';
+import { answerWith, closeDialog, drop, openChat, send, titles, untilFinished } from './chat.mjs';
 import { beginLarge, PATIENCE_MS, skip, useLarge } from './large.mjs';
 import { testOf, until } from './session.mjs';
 
@@ -34,7 +34,7 @@ async function opened() {
 
 test('a mark in the answer opens its passage in the document', { skip }, async () => {
   await useLarge(machine);
-  await answerAtMost(machine, 60);
+  await answerWith(machine, { Temperature: 0, 'Longest answer': 60 });
   await drop(machine, [{ name: 'handbook.md', text: handbook }]);
   await until(async () => (await machine.all('[data-testid="composer-chip"]')).length === 1, 'the file as a chip');
   await send(machine, 'Who is the nearest doctor? Name the passage.');

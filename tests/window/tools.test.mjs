@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before } from 'node:test';
-import { answerAtMost, mention, newChat, openChat, send, titles, untilFinished } from './chat.mjs';
+import { answerWith, mention, newChat, openChat, send, titles, untilFinished } from './chat.mjs';
 import { beginLarge, PATIENCE_MS, skip, useLarge } from './large.mjs';
 import { testOf, until } from './session.mjs';
 
@@ -51,7 +51,7 @@ async function askForShips() {
 
 test('a script asks first, runs when it may, and the answer is made from what it wrote', { skip }, async () => {
   await useLarge(machine);
-  await answerAtMost(machine, 120);
+  await answerWith(machine, { Temperature: 0, 'Longest answer': 120 });
   await askForShips();
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('tools-consent');
