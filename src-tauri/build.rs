@@ -21,6 +21,8 @@ const COMMANDS: &[&str] = &[
     "rename_folder",
     "remove_folder",
     "set_draft",
+    "chips",
+    "set_chips",
     "search",
     "export_chat",
     "context_use",

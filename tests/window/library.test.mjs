@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { answerAtMost, closeDialog, dark, drop, main, mention, newChat, openSettings, send, untilFinished } from './chat.mjs';
+import { answerAtMost, closeDialog, dark, drop, main, mention, newChat, openChat, openSettings, send, titles, untilFinished } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
 
 const handbook = readFileSync(new URL('../../assets/handbook.md', import.meta.url), 'utf8');
@@ -94,6 +94,18 @@ test('a dropped file is read, asked about, and the answer leads to its passage',
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('document-view');
   await closeDialog(machine);
+});
+
+test('what was picked for a message is there again after a restart', async () => {
+  await mention(machine, '/', 'tidy-notes');
+  await machine.close();
+  await machine.open();
+  await until(async () => (await titles(machine)).length === 1, 'the chat');
+  await openChat(machine, (await titles(machine))[0]);
+  const chips = () =>
+    machine.run(`return [...document.querySelectorAll('[data-testid="composer-chip"]')].map((chip) => chip.innerText.trim()).join(' ')`);
+  await until(async () => /tidy-notes[^]*handbook\.md/.test(await chips()), 'the skill and the document');
+  assert.deepEqual(await machine.run(`return [...document.querySelectorAll('[role=alert]')].map((one) => one.innerText)`), []);
 });
 
 test('documents are listed with how far they are, filtered, and taken out for good', async () => {
