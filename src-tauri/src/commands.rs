@@ -13,6 +13,7 @@ use reprise_library::chats::{
 };
 use reprise_library::citations::linked;
 use reprise_library::converse::{self, Coming};
+use reprise_library::index::DocumentId;
 use reprise_library::inspection::Inspection;
 use reprise_library::models::catalogue;
 use reprise_library::{files, folders};
@@ -111,15 +112,15 @@ fn asked_with(given: &[Given]) -> Asked {
     let mut asked = Asked::default();
     for one in given {
         let (names, name) = match &one.source {
-            Origin::Passage { owner, .. } => match owner.rsplit_once('#') {
-                Some((_, number)) => (&mut asked.documents, number),
+            Origin::Passage { owner, .. } => match DocumentId::of_owner(owner) {
+                Some((_, document)) => (&mut asked.documents, document.to_string()),
                 None => continue,
             },
-            Origin::Skill { name } => (&mut asked.skills, name.as_str()),
+            Origin::Skill { name } => (&mut asked.skills, name.clone()),
             Origin::Earlier { .. } | Origin::Call | Origin::Result { .. } => continue,
         };
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     asked

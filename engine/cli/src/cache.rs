@@ -153,11 +153,8 @@ fn meant(store: &ChunkStore, owner: Owner) -> Outcome<Owner> {
         return Ok(owner);
     }
     let mut called = owners.into_iter().map(|known| known.owner).filter(|known| {
-        let number = known
-            .name()
-            .strip_prefix(owner.name())
-            .and_then(|rest| rest.strip_prefix('#'));
-        known.kind() == owner.kind() && number.is_some_and(|number| number.parse::<DocumentId>().is_ok())
+        let is_called = DocumentId::of_owner(known.name()).is_some_and(|(name, _)| name == owner.name());
+        known.kind() == owner.kind() && is_called
     });
     match (called.next(), called.next()) {
         (Some(one), None) => Ok(one),

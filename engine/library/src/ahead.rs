@@ -12,6 +12,7 @@ use crate::assistant::{AssistantError, Message, Part, Writer};
 use crate::chats::{ChatStore, StoreError};
 use crate::converse::Instructions;
 use crate::index::{Index, IndexError, State};
+use crate::prompt::given;
 use crate::skills::SkillShelf;
 
 /// Things that questions were given last, among which the latest documents are looked for.
@@ -67,7 +68,7 @@ pub fn likely_texts(
             parts.extend(
                 passages
                     .iter()
-                    .map(|stored| stored.part())
+                    .map(|stored| given(&stored.passage).part())
                     .take(most - parts.len()),
             );
         }

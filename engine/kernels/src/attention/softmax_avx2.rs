@@ -24,7 +24,7 @@ fn exp(x: __m256) -> __m256 {
 
 #[inline]
 #[target_feature(enable = "avx2")]
-fn lanes(x: __m256) -> [f32; 8] {
+pub(super) fn lanes(x: __m256) -> [f32; 8] {
     let mut lanes = [0.0; 8];
     // SAFETY: eight numbers.
     unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), x) };
@@ -34,7 +34,7 @@ fn lanes(x: __m256) -> [f32; 8] {
 /// The largest of eight.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn largest(x: __m256) -> f32 {
+pub(super) fn largest(x: __m256) -> f32 {
     let four = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x));
     let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))

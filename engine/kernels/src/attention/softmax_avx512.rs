@@ -1,7 +1,7 @@
 //! Softmax for AVX-512: the operations of the plain loops in their order, sixteen scores at a time. The sum runs in
 //! eight lanes as everywhere, so that levels agree to the last bit.
 
-use super::{Scores, TILE_KEYS, Weights, add_lanes, move_max};
+use super::{Scores, TILE_KEYS, Weights, add_lanes, move_max, softmax_avx2};
 use std::arch::x86_64::*;
 
 /// Scores in a vector.
@@ -34,15 +34,6 @@ fn halves(x: __m512) -> [__m256; 2] {
     [_mm512_castps512_ps256(x), _mm256_castpd_ps(second)]
 }
 
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn lanes(x: __m256) -> [f32; 8] {
-    let mut lanes = [0.0; 8];
-    // SAFETY: eight numbers.
-    unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), x) };
-    lanes
-}
-
 /// The scores as vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -64,10 +55,7 @@ fn largest(vectors: &[__m512; TILE_KEYS / LANES], least: f32) -> f32 {
         top = _mm512_max_ps(vector, top);
     }
     let [first, second] = halves(top);
-    let eight = _mm256_max_ps(first, second);
-    let four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
-    let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-    _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
+    softmax_avx2::largest(_mm256_max_ps(first, second))
 }
 
 /// # Safety
@@ -88,7 +76,7 @@ pub(super) unsafe fn weigh(scores: &mut Scores, max: &mut f32, sum: &mut f32) ->
         // SAFETY: sixteen numbers.
         unsafe { _mm512_storeu_ps(scores.as_mut_ptr(), e) };
     }
-    *sum = *sum * rescale + add_lanes(lanes(total));
+    *sum = *sum * rescale + add_lanes(softmax_avx2::lanes(total));
     rescale
 }
 

@@ -62,15 +62,57 @@ unsafe fn store_sums<const ROWS: usize>(tile: &mut Tile<'_>, sums: &[__m512; ROW
     }
 }
 
-/// Four activations of one token, in every lane.
+/// Adds a step's products: four codes of each of sixteen rows, and four activations of each token.
 ///
 /// # Safety
-/// AVX-512 F; four bytes can be read.
+/// AVX-512 F and VNNI; four bytes can be read for each token.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+unsafe fn add_products<const ROWS: usize>(codes: __m512i, x: *const i32, sums: &mut [__m512i; ROWS]) {
+    for (t, sum) in sums.iter_mut().enumerate() {
+        // SAFETY: by contract.
+        let activations = _mm512_set1_epi32(unsafe { x.add(t).read_unaligned() });
+        *sum = _mm512_dpbusd_epi32(*sum, codes, activations);
+    }
+}
+
+/// Adds a block's sums times the rows' and the tokens' scales.
+///
+/// # Safety
+/// AVX-512 F; `Tile::check` holds for block `b`, and the tile has `ROWS` rows.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn broadcast(at: *const i32) -> __m512i {
+unsafe fn add_scaled<const ROWS: usize>(
+    tile: &Tile<'_>,
+    b: usize,
+    sums: &[__m512i; ROWS],
+    acc: &mut [__m512; ROWS],
+) {
     // SAFETY: by contract.
-    _mm512_set1_epi32(unsafe { at.read_unaligned() })
+    unsafe {
+        let scale = _mm512_loadu_ps(tile.weights.scale.as_ptr().add(b * PANEL_ROWS));
+        let token_scale = tile.scale.as_ptr().add(b * ROWS);
+        for (t, (acc, &sum)) in acc.iter_mut().zip(sums).enumerate() {
+            let product = _mm512_mul_ps(scale, _mm512_set1_ps(*token_scale.add(t)));
+            *acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), product, *acc);
+        }
+    }
+}
+
+/// Adds one number of each row times one of each token.
+///
+/// # Safety
+/// AVX-512 F; sixteen numbers can be read at `rows`, `ROWS` at `tokens`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn add_floats<const ROWS: usize>(rows: *const f32, tokens: *const f32, acc: &mut [__m512; ROWS]) {
+    // SAFETY: by contract.
+    unsafe {
+        let rows = _mm512_loadu_ps(rows);
+        for (t, acc) in acc.iter_mut().enumerate() {
+            *acc = _mm512_fmadd_ps(rows, _mm512_set1_ps(*tokens.add(t)), *acc);
+        }
+    }
 }
 
 /// Two numbers added up, in every lane.
@@ -102,25 +144,21 @@ unsafe fn blocks<const ROWS: usize, const OFFSET: bool, const MIN: bool>(tile: &
                 }
             }
             for s in 0..8 {
-                let ws = _mm512_loadu_si512(w.add(s * 64).cast());
-                for (t, sum) in sums.iter_mut().enumerate() {
-                    *sum = _mm512_dpbusd_epi32(*sum, ws, broadcast(x.add(s * ROWS + t)));
-                }
+                add_products(
+                    _mm512_loadu_si512(w.add(s * 64).cast()),
+                    x.add(s * ROWS),
+                    &mut sums,
+                );
             }
             w = w.add(512);
             x = x.add(8 * ROWS);
-            let scale = _mm512_loadu_ps(tile.weights.scale.as_ptr().add(b * PANEL_ROWS));
-            let token_scale = tile.scale.as_ptr().add(b * ROWS);
-            for (t, acc) in acc.iter_mut().enumerate() {
-                let product = _mm512_mul_ps(scale, _mm512_set1_ps(*token_scale.add(t)));
-                *acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[t]), product, *acc);
-            }
+            add_scaled(tile, b, &sums, &mut acc);
             if MIN {
-                let min = _mm512_loadu_ps(tile.weights.min.as_ptr().add(b * PANEL_ROWS));
-                let token_sum = tile.sum.as_ptr().add(b * ROWS);
-                for (t, acc) in acc.iter_mut().enumerate() {
-                    *acc = _mm512_fmadd_ps(min, _mm512_set1_ps(*token_sum.add(t)), *acc);
-                }
+                add_floats(
+                    tile.weights.min.as_ptr().add(b * PANEL_ROWS),
+                    tile.sum.as_ptr().add(b * ROWS),
+                    &mut acc,
+                );
             }
         }
         store_sums(tile, &acc);
@@ -146,10 +184,11 @@ unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
                     *sum = broadcast_pair(tile.start32.as_ptr().add(2 * (half * ROWS + t)));
                 }
                 for s in 0..4 {
-                    let ws = _mm512_loadu_si512(w.add(s * 64).cast());
-                    for (t, sum) in group.iter_mut().enumerate() {
-                        *sum = _mm512_dpbusd_epi32(*sum, ws, broadcast(x.add(s * ROWS + t)));
-                    }
+                    add_products(
+                        _mm512_loadu_si512(w.add(s * 64).cast()),
+                        x.add(s * ROWS),
+                        &mut group,
+                    );
                 }
                 w = w.add(256);
                 x = x.add(4 * ROWS);
@@ -160,19 +199,11 @@ unsafe fn grouped<const ROWS: usize, const MIN: bool>(tile: &mut Tile<'_>) {
                     *sum = _mm512_add_epi32(*sum, _mm512_mullo_epi32(group, scales));
                 }
             }
-            let scale = _mm512_loadu_ps(tile.weights.scale.as_ptr().add(b * PANEL_ROWS));
-            let token_scale = tile.scale.as_ptr().add(b * ROWS);
-            for (t, acc) in acc.iter_mut().enumerate() {
-                let product = _mm512_mul_ps(scale, _mm512_set1_ps(*token_scale.add(t)));
-                *acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[t]), product, *acc);
-            }
+            add_scaled(tile, b, &sums, &mut acc);
             if MIN {
                 for half in 2 * b..2 * b + 2 {
-                    let min = _mm512_loadu_ps(tile.weights.min.as_ptr().add(half * PANEL_ROWS));
-                    let half_sum = tile.half_sum.as_ptr().add(half * ROWS);
-                    for (t, acc) in acc.iter_mut().enumerate() {
-                        *acc = _mm512_fmadd_ps(min, _mm512_set1_ps(*half_sum.add(t)), *acc);
-                    }
+                    let min = tile.weights.min.as_ptr().add(half * PANEL_ROWS);
+                    add_floats(min, tile.half_sum.as_ptr().add(half * ROWS), &mut acc);
                 }
             }
         }
@@ -201,18 +232,11 @@ unsafe fn bytes<const ROWS: usize>(tile: &mut Tile<'_>) {
             }
             for s in 0..8 {
                 let ws = _mm512_xor_si512(_mm512_loadu_si512(w.add(s * 64).cast()), sign);
-                for (t, sum) in sums.iter_mut().enumerate() {
-                    *sum = _mm512_dpbusd_epi32(*sum, ws, broadcast(x.add(s * ROWS + t)));
-                }
+                add_products(ws, x.add(s * ROWS), &mut sums);
             }
             w = w.add(tile.code_stride);
             x = x.add(8 * ROWS);
-            let scale = _mm512_loadu_ps(tile.weights.scale.as_ptr().add(b * PANEL_ROWS));
-            let token_scale = tile.scale.as_ptr().add(b * ROWS);
-            for (t, acc) in acc.iter_mut().enumerate() {
-                let product = _mm512_mul_ps(scale, _mm512_set1_ps(*token_scale.add(t)));
-                *acc = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[t]), product, *acc);
-            }
+            add_scaled(tile, b, &sums, &mut acc);
         }
         store_sums(tile, &acc);
     }
@@ -227,10 +251,7 @@ unsafe fn floats<const ROWS: usize>(tile: &mut Tile<'_>) {
         let (w, x) = (tile.weights.floats.as_ptr(), tile.floats.as_ptr());
         let mut acc = load_sums::<ROWS>(tile);
         for k in 0..tile.count {
-            let ws = _mm512_loadu_ps(w.add(k * PANEL_ROWS));
-            for (t, acc) in acc.iter_mut().enumerate() {
-                *acc = _mm512_fmadd_ps(_mm512_set1_ps(*x.add(k * ROWS + t)), ws, *acc);
-            }
+            add_floats(w.add(k * PANEL_ROWS), x.add(k * ROWS), &mut acc);
         }
         store_sums(tile, &acc);
     }

@@ -1,6 +1,6 @@
 //! Rows of the database as what they stand for.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -49,7 +49,7 @@ pub(super) fn embedded(headings: &[String], text: &str) -> String {
 }
 
 /// The passages of a document, numbered by what they are.
-pub(super) fn numbered(document: DocumentId, path: &Path, passages: Vec<Passage>) -> Vec<StoredPassage> {
+pub(super) fn numbered(document: DocumentId, passages: Vec<Passage>) -> Vec<StoredPassage> {
     let mut seen = std::collections::HashMap::<Content, u64>::new();
     let mut taken = std::collections::HashSet::new();
     let number = |(number, passage): (usize, Passage)| {
@@ -69,10 +69,7 @@ pub(super) fn numbered(document: DocumentId, path: &Path, passages: Vec<Passage>
             id,
             document,
             number,
-            passage: Passage {
-                path: path.to_owned(),
-                ..passage
-            },
+            passage,
         }
     };
     passages.into_iter().enumerate().map(number).collect()

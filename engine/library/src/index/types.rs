@@ -5,12 +5,11 @@ use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use reprise_engine::{Owner, SegmentKind};
+use reprise_engine::Owner;
 use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::Passage;
-use crate::assistant::Part;
 
 /// The kind of owner that documents' chunks have.
 pub const DOCUMENT_OWNER: &str = "document";
@@ -69,6 +68,12 @@ impl DocumentId {
     pub fn owner(self, name: &str) -> Option<Owner> {
         let name: String = name.chars().take(OWNER_NAME_CHARACTERS).collect();
         Owner::new(DOCUMENT_OWNER, format!("{name}#{self}")).ok()
+    }
+
+    /// The file's name and number in the name of such an owner.
+    pub fn of_owner(name: &str) -> Option<(&str, DocumentId)> {
+        let (name, number) = name.rsplit_once('#')?;
+        Some((name, number.parse().ok()?))
     }
 }
 
@@ -158,17 +163,6 @@ pub struct StoredPassage {
     pub number: usize,
     /// The passage itself. Its tokens are an estimate; who has a model counts anew.
     pub passage: Passage,
-}
-
-impl StoredPassage {
-    /// As a part of a message, kept for its document.
-    pub fn part(&self) -> Part {
-        Part {
-            text: self.passage.rendered(),
-            kind: SegmentKind::Passage,
-            owner: self.document.owner(&self.passage.document),
-        }
-    }
 }
 
 /// Whether passages are found by what they mean, beside by their words.

@@ -9,7 +9,8 @@ import { strings } from '../strings';
 export type DocumentChip = { key: string; id: string | null; name: string; state: DocumentState };
 
 const LOOK_AFTER_MS = 500;
-const NOTHING = JSON.stringify({ documents: [], allDocuments: false, skills: [] } satisfies Asked);
+const nothing: Asked = { documents: [], allDocuments: false, skills: [] };
+const NOTHING = JSON.stringify(nothing);
 
 /** The chips of the chat on show. */
 export class Attached {
@@ -111,7 +112,7 @@ export class Attached {
 
   /** The chat that did not exist yet does now: what is picked goes along. */
   begun(chat: number): void {
-    if (this.#kept !== NOTHING) this.#keepAs(null, { documents: [], allDocuments: false, skills: [] });
+    if (this.#kept !== NOTHING) this.#keepAs(null, nothing);
     this.#chat = chat;
     this.#kept = NOTHING;
     this.keep();

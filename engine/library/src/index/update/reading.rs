@@ -76,9 +76,10 @@ pub(super) fn read(job: &Job, ocr: Option<&Arc<Ocr>>, cancel: &CancelToken) -> O
         options = options.with_password(password.as_str());
     }
     match Document::from_bytes_with(&job.name, &bytes, &options) {
-        Ok(document) => {
+        Ok(mut document) => {
+            document.path.clone_from(&job.path);
             let passages = split(&document, PASSAGE_TOKENS, &estimated_tokens);
-            let passages = rows::numbered(job.id, &job.path, passages);
+            let passages = rows::numbered(job.id, passages);
             Outcome::Read {
                 hash,
                 passages,
