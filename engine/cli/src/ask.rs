@@ -53,11 +53,17 @@ pub fn run(arguments: &AskArguments) -> Outcome {
     }
 }
 
-/// Reads documents; what is odd about one is said.
+/// Reads documents, each once however often and by whatever path it is named; what is odd about one is said.
 pub fn open(files: &[impl AsRef<Path>], password: &PasswordArguments) -> Outcome<Vec<Document>> {
     let options = read_options()?;
-    let read = |file: &_| open_one(AsRef::as_ref(file), password, &options);
-    files.iter().map(read).collect()
+    let mut documents: Vec<Document> = Vec::new();
+    for file in files {
+        let document = open_one(file.as_ref(), password, &options)?;
+        if !documents.iter().any(|known| known.path == document.path) {
+            documents.push(document);
+        }
+    }
+    Ok(documents)
 }
 
 /// How documents are read: with the models that recognise text in pictures, where they are there.

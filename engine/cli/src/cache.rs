@@ -152,17 +152,21 @@ fn meant(store: &ChunkStore, owner: Owner) -> Outcome<Owner> {
     if owners.iter().any(|known| known.owner == owner) {
         return Ok(owner);
     }
-    let mut called = owners.into_iter().map(|known| known.owner).filter(|known| {
-        let is_called = DocumentId::of_owner(known.name()).is_some_and(|(name, _)| name == owner.name());
-        known.kind() == owner.kind() && is_called
-    });
-    match (called.next(), called.next()) {
-        (Some(one), None) => Ok(one),
-        (Some(one), Some(other)) => Err(Failure::Usage(format!(
-            "several documents are called {}; name one with its number: {one} or {other} (reprise cache ls lists them)",
-            owner.name()
+    let called: Vec<Owner> = owners
+        .into_iter()
+        .map(|known| known.owner)
+        .filter(|known| {
+            known.kind() == owner.kind() && DocumentId::is_owner_called(known.name(), owner.name())
+        })
+        .collect();
+    match called.as_slice() {
+        [] => Ok(owner),
+        [one] => Ok(one.clone()),
+        several => Err(Failure::Usage(format!(
+            "several documents are called {}; name one with its number:{}",
+            owner.name(),
+            several.iter().map(|one| format!("\n  {one}")).collect::<String>()
         ))),
-        _ => Ok(owner),
     }
 }
 

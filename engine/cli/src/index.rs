@@ -118,9 +118,15 @@ fn found(path: &Path) -> Outcome<PathBuf> {
     })
 }
 
-/// The full path of something that may be gone since it was added.
+/// The full path of something that may be gone since it was added: of what is still there, with the rest behind it.
 fn named(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let there = whole.ancestors().find_map(|there| {
+        let rest = whole.strip_prefix(there).ok()?;
+        Some(there.canonicalize().ok()?.join(rest))
+    });
+    // Joining nothing would leave a separator at the end.
+    there.map_or(whole, |there| there.components().collect())
 }
 
 /// Opens the person's index.

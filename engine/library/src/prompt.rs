@@ -11,15 +11,16 @@ use crate::passage::Passage;
 pub const SYSTEM: &str = "You answer questions about documents. Use only the passages given by the user. \
 If they do not give the answer, say that it is not in the document.";
 
-/// A passage as something a question is given. It is kept under its file, indexed or not.
+/// A passage as something a question is given. It is kept under its file, indexed or not, whatever link led there.
 pub fn given(passage: &Passage) -> Given {
+    let file = passage.path.file_name().map(|name| name.to_string_lossy());
     Given {
         label: passage.label(),
         text: passage.rendered(),
         source: Origin::Passage {
             path: passage.path.to_string_lossy().into_owned(),
             owner: DocumentId::of(&passage.path)
-                .owner(&passage.document)
+                .owner(file.as_deref().unwrap_or(&passage.document))
                 .map_or_else(String::new, |owner| owner.name().to_owned()),
             place: passage.place.to_string(),
             start: passage.range.start as u64,

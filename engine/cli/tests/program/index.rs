@@ -220,3 +220,26 @@ fn a_chat_about_documents_is_given_each_passage_once() {
         &["no document is indexed"],
     );
 }
+
+#[test]
+fn what_is_gone_is_taken_out_by_the_path_it_was_added_by() {
+    let (home, papers) = (folder(), folder());
+    let gone = papers.path().join("gone");
+    fs::create_dir(&gone).unwrap();
+    fs::write(gone.join("garden.md"), "Apple trees are pruned in February.\n").unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = reprise(home.path());
+        command
+            .env("REPRISE_MODELS", home.path())
+            .current_dir(papers.path())
+            .arg("index")
+            .args(arguments);
+        run(&mut command, "")
+    };
+    assert_eq!(command(&["add", "gone"]).code, Some(0));
+    fs::remove_dir_all(&gone).unwrap();
+    let removed = command(&["rm", "./gone/"]);
+    assert_eq!(removed.code, Some(0), "{removed:?}");
+    assert!(removed.out.contains("1 document"), "{}", removed.out);
+    assert!(command(&["search", "apple"]).out.contains("nothing was found"));
+}

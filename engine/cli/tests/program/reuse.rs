@@ -148,6 +148,7 @@ fn what_was_read_is_known_and_moved_and_erased() {
     assert!(reuse(home, "cache", &["ls"]).out.contains("document:ferry.txt"));
 }
 
+#[cfg(unix)]
 #[test]
 fn files_of_one_name_are_kept_apart() {
     let home = folder();
@@ -180,4 +181,17 @@ fn files_of_one_name_are_kept_apart() {
         Some(0)
     );
     assert!(owners().is_empty());
+
+    // A link is the file that it leads to, and one file is read once.
+    let link = home.join("link.txt");
+    std::os::unix::fs::symlink(&here, &link).unwrap();
+    let warmed = reuse(home, "cache", &["warm", link.to_str().unwrap(), &here]);
+    assert_eq!(warmed.code, Some(0), "{warmed:?}");
+    assert_eq!(owners(), [first]);
+
+    // Owners' names are cut, and the whole name of a file still says which.
+    let long = format!("{}.txt", "long".repeat(40));
+    assert_eq!(reuse(home, "cache", &["warm", &file(&long, FERRY)]).code, Some(0));
+    let owner = format!("document:{long}");
+    assert_eq!(reuse(home, "cache", &["erase", "--owner", &owner]).code, Some(0));
 }

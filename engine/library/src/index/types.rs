@@ -66,8 +66,7 @@ impl DocumentId {
     /// Who owns what is kept of a document's text: the file's name, so that a person knows it, and its number, because
     /// names repeat.
     pub fn owner(self, name: &str) -> Option<Owner> {
-        let name: String = name.chars().take(OWNER_NAME_CHARACTERS).collect();
-        Owner::new(DOCUMENT_OWNER, format!("{name}#{self}")).ok()
+        Owner::new(DOCUMENT_OWNER, format!("{}#{self}", owner_name(name))).ok()
     }
 
     /// The file's name and number in the name of such an owner.
@@ -75,6 +74,16 @@ impl DocumentId {
         let (name, number) = name.rsplit_once('#')?;
         Some((name, number.parse().ok()?))
     }
+
+    /// Whether an owner of this name is a file of that name, whatever its number.
+    pub fn is_owner_called(owner: &str, file: &str) -> bool {
+        DocumentId::of_owner(owner).is_some_and(|(name, _)| name == owner_name(file))
+    }
+}
+
+/// A file's name as owners have it: long ones are cut.
+fn owner_name(file: &str) -> String {
+    file.chars().take(OWNER_NAME_CHARACTERS).collect()
 }
 
 /// A file or folder that was added.
