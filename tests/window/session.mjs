@@ -3,7 +3,7 @@
 
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,9 +36,13 @@ function required(name) {
 /** Whether this process still runs: one that has ended and was not waited for yet does not. */
 function isRunning(pid) {
   try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)[0] !== 'Z';
-  } catch {
-    return false;
+    // Each thread by itself: the first may have ended while another still holds the files, and with them the folder's lock.
+    return readdirSync(`/proc/${pid}/task`).some(
+      (thread) => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').split(') ').at(-1)[0] !== 'Z',
+    );
+  } catch (error) {
+    // No such process; a thread that ended meanwhile is asked for again.
+    return error.code === 'ENOENT' || error.code === 'ESRCH' ? existsSync(`/proc/${pid}/task`) : true;
   }
 }
 
