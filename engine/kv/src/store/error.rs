@@ -25,7 +25,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The index refused an operation. What the operation had changed was taken back.
-    #[error("the index of the chunk store failed while {action}: {source}")]
+    #[error("the index of the chunk store failed while {action}: {source}{}", database_advice(source))]
     Index {
         /// What was being done, as in "adding a chunk".
         action: &'static str,
@@ -89,6 +89,18 @@ fn advice(error: &io::Error) -> &'static str {
             "; free space on the disk or lower the store's budget"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; the store needs a folder it may write"
+        }
+        _ => "",
+    }
+}
+
+fn database_advice(error: &rusqlite::Error) -> &'static str {
+    use rusqlite::ErrorCode;
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => "; free space on the disk or lower the store's budget",
+        Some(ErrorCode::SystemIoFailure) => "; see whether the disk is full or failing",
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
             "; the store needs a folder it may write"
         }
         _ => "",

@@ -12,8 +12,10 @@ pub(super) const VERSION: i32 = 2;
 const APPLICATION: i32 = 0x524b_5653;
 
 /// Pages of 8 KiB: the tokens of a full chunk fit a cell of a page. What is left out when power fails are the last
-/// transactions (synchronous = NORMAL); the database stays whole.
+/// transactions (synchronous = NORMAL); the database stays whole. One connection has the file, as one store has the
+/// folder: then SQLite needs no file of shared memory, and what is kept can be read while the disk is full.
 const SETTINGS: &str = "
+    PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA page_size = 8192;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
