@@ -2,14 +2,14 @@
 //! every other. In f32, for one thread: callers give each thread texts of its own.
 
 use crate::isa::Isa;
-use crate::math::{by_level, exp, lane_sum};
+use crate::math::{by_level, exp, lane_most, lane_sum};
 
 /// Keys that a block of queries is multiplied by at once.
 const KEYS: usize = 16;
 /// Queries that are computed together.
 const QUERIES: usize = 4;
 /// Values of a head that are added up at once.
-const VALUES: usize = 32;
+const VALUES: usize = KEYS;
 
 #[inline(always)]
 fn layer_norm_body(x: &mut [f32], weight: &[f32], bias: &[f32], epsilon: f32) {
@@ -76,7 +76,7 @@ by_level! {
 pub struct AttentionScratch {
     /// A head's keys, `[dim][keys]`.
     keys: Vec<f32>,
-    /// A head's values, `[keys][dim]`.
+    /// A head's values, `[keys][dim]`, the dimension filled up to whole blocks.
     values: Vec<f32>,
     /// Scores of [`QUERIES`] queries.
     scores: Vec<f32>,
@@ -87,11 +87,12 @@ fn attend_all_body(qkv: &[f32], heads: usize, dim: usize, out: &mut [f32], scrat
     let width = heads * dim;
     let tokens = qkv.len() / (3 * width);
     let padded = tokens.next_multiple_of(KEYS);
+    let padded_dim = dim.next_multiple_of(VALUES);
     let scale = 1.0 / (dim as f32).sqrt();
     scratch.keys.clear();
     scratch.keys.resize(dim * padded, 0.0);
     scratch.values.clear();
-    scratch.values.resize(padded * dim, 0.0);
+    scratch.values.resize(tokens * padded_dim, 0.0);
     scratch.scores.clear();
     scratch.scores.resize(QUERIES * padded, 0.0);
     for head in 0..heads {
@@ -100,7 +101,7 @@ fn attend_all_body(qkv: &[f32], heads: usize, dim: usize, out: &mut [f32], scrat
             for (d, &key) in qkv[at(token, 1)..][..dim].iter().enumerate() {
                 scratch.keys[d * padded + token] = key;
             }
-            scratch.values[token * dim..][..dim].copy_from_slice(&qkv[at(token, 2)..][..dim]);
+            scratch.values[token * padded_dim..][..dim].copy_from_slice(&qkv[at(token, 2)..][..dim]);
         }
         for first in (0..tokens).step_by(QUERIES) {
             let count = QUERIES.min(tokens - first);
@@ -108,57 +109,52 @@ fn attend_all_body(qkv: &[f32], heads: usize, dim: usize, out: &mut [f32], scrat
             let queries: [&[f32]; QUERIES] =
                 std::array::from_fn(|i| &qkv[at(first + i.min(count - 1), 0)..][..dim]);
             for block in (0..padded).step_by(KEYS) {
-                let mut sums = [[0.0f32; KEYS]; QUERIES];
-                for d in 0..dim {
-                    let Some(keys) = scratch.keys[d * padded + block..].first_chunk::<KEYS>() else {
-                        continue;
-                    };
-                    for (sums, query) in sums.iter_mut().zip(queries) {
-                        let q = query[d];
-                        for i in 0..KEYS {
-                            sums[i] = q.mul_add(keys[i], sums[i]);
-                        }
-                    }
-                }
+                let sums = block_sums(queries, &scratch.keys[block..], padded);
                 for (row, sums) in scratch.scores.chunks_exact_mut(padded).zip(sums) {
                     row[block..block + KEYS].copy_from_slice(&sums);
                 }
             }
-            for (i, row) in scratch.scores.chunks_exact_mut(padded).take(count).enumerate() {
+            let mut inverse = [0.0f32; QUERIES];
+            for (row, inverse) in scratch.scores.chunks_exact_mut(padded).zip(&mut inverse) {
                 let row = &mut row[..tokens];
-                let most = row
-                    .iter()
-                    .fold(f32::NEG_INFINITY, |m, &v| if v > m { v } else { m });
+                let most = lane_most(row);
                 for score in row.iter_mut() {
                     *score = exp((*score - most) * scale);
                 }
-                let inverse = 1.0 / lane_sum(row, |v| v);
-                let out = &mut out[(first + i) * width + head * dim..][..dim];
-                for from in (0..dim).step_by(VALUES) {
-                    let mut sums = [0.0f32; VALUES];
-                    let wide = VALUES.min(dim - from);
-                    if wide == VALUES {
-                        for (&p, value) in row.iter().zip(scratch.values.chunks_exact(dim)) {
-                            if let Some(value) = value[from..].first_chunk::<VALUES>() {
-                                for i in 0..VALUES {
-                                    sums[i] = p.mul_add(value[i], sums[i]);
-                                }
-                            }
-                        }
-                    } else {
-                        for (&p, value) in row.iter().zip(scratch.values.chunks_exact(dim)) {
-                            for (sum, &v) in sums.iter_mut().zip(&value[from..]) {
-                                *sum = p.mul_add(v, *sum);
-                            }
-                        }
-                    }
-                    for (out, sum) in out[from..from + wide].iter_mut().zip(sums) {
+                *inverse = 1.0 / lane_sum(row, |v| v);
+            }
+            let rows: [&[f32]; QUERIES] = std::array::from_fn(|i| &scratch.scores[i * padded..][..tokens]);
+            for from in (0..dim).step_by(VALUES) {
+                let sums = block_sums(rows, &scratch.values[from..], padded_dim);
+                let wide = VALUES.min(dim - from);
+                for (i, (sums, inverse)) in sums.iter().zip(inverse).take(count).enumerate() {
+                    let out = &mut out[(first + i) * width + head * dim + from..][..wide];
+                    for (out, sum) in out.iter_mut().zip(sums) {
                         *out = sum * inverse;
                     }
                 }
             }
         }
     }
+}
+
+/// Products of a few rows with sixteen columns of a matrix, whose rows are `stride` apart and at least as many as the
+/// values of a row: sums in the order of these rows.
+#[inline(always)]
+fn block_sums(rows: [&[f32]; QUERIES], matrix: &[f32], stride: usize) -> [[f32; KEYS]; QUERIES] {
+    let mut sums = [[0.0f32; KEYS]; QUERIES];
+    for d in 0..rows[0].len() {
+        let Some(columns) = matrix.get(d * stride..).and_then(<[f32]>::first_chunk::<KEYS>) else {
+            continue;
+        };
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            let q = row[d];
+            for i in 0..KEYS {
+                sums[i] = q.mul_add(columns[i], sums[i]);
+            }
+        }
+    }
+    sums
 }
 
 by_level! {

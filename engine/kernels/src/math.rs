@@ -79,6 +79,22 @@ pub(crate) fn lane_sum(values: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     lanes[0]
 }
 
+/// The greatest of some numbers, found in [`LANES`] lanes; what is no number is left out. Of none, negative infinity.
+#[inline(always)]
+pub(crate) fn lane_most(values: &[f32]) -> f32 {
+    let greater = |most: f32, v: f32| if v > most { v } else { most };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (whole, rest) = values.as_chunks::<LANES>();
+    for chunk in whole {
+        for i in 0..LANES {
+            lanes[i] = greater(lanes[i], chunk[i]);
+        }
+    }
+    rest.iter()
+        .chain(&lanes)
+        .fold(f32::NEG_INFINITY, |most, &v| greater(most, v))
+}
+
 #[inline(always)]
 fn rms_norm_body(x: &[f32], weight: &[f32], epsilon: f32, out: &mut [f32]) {
     let mean = lane_sum(x, |v| v * v) / x.len() as f32;

@@ -25,7 +25,10 @@ pub enum StoreError {
         source: io::Error,
     },
     /// The index refused an operation. What the operation had changed was taken back.
-    #[error("the index of the chunk store failed while {action}: {source}{}", database_advice(source))]
+    #[error(
+        "the index of the chunk store failed while {action}: {source}{}",
+        database_advice(source)
+    )]
     Index {
         /// What was being done, as in "adding a chunk".
         action: &'static str,
