@@ -115,6 +115,9 @@ test('documents are listed with how far they are, filtered, and taken out for go
   await until(async () => (await shown('document-row')).length === 5, 'all documents');
   await until(async () => !/waiting|reading/i.test(await textOf('indexing-status')), 'all of them to be read');
   assert.deepEqual(await machine.violations(), []);
+  assert.match(await textOf('documents-screen'), /handbook\.md, a copy of a dropped file/);
+  await machine.run(`document.querySelectorAll('[data-toast] button').forEach((button) => button.click())`);
+  await until(() => machine.run(`return document.querySelector('[data-toast]') === null`), 'what was told to be gone');
   await machine.picture('documents-light');
   await dark(machine);
   assert.deepEqual(await machine.violations(), []);

@@ -8,7 +8,7 @@ use reprise_library::index::DocumentId;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{counted, note, print, with_commas};
+use crate::output::{counted, in_a_row, note, print, with_commas};
 use crate::warm::{self, WarmArguments};
 
 #[derive(Debug, Subcommand)]
@@ -165,7 +165,10 @@ fn meant(store: &ChunkStore, owner: Owner) -> Outcome<Owner> {
         several => Err(Failure::Usage(format!(
             "several documents are called {}; name one with its number:{}",
             owner.name(),
-            several.iter().map(|one| format!("\n  {one}")).collect::<String>()
+            several
+                .iter()
+                .map(|one| format!("\n  {}", in_a_row(&one.to_string())))
+                .collect::<String>()
         ))),
     }
 }
@@ -245,7 +248,7 @@ fn owners(store: &ChunkStore, is_json: bool) -> Outcome {
             "{:>7}  {:>9}  {}\n",
             with_commas(owner.chunks),
             size(owner.bytes),
-            owner.owner
+            in_a_row(&owner.owner.to_string())
         );
     }
     print(&text)
@@ -286,7 +289,7 @@ fn show(store: &ChunkStore, chunk: ChunkId, is_json: bool) -> Outcome {
         record.id,
         record.tokens.len(),
         with_commas(record.base as usize),
-        owners.join(", "),
+        in_a_row(&owners.join(", ")),
         size(record.bytes),
         counted(record.shards.len(), "shard"),
         if record.pinned { "\npinned" } else { "" }

@@ -149,10 +149,12 @@ fn platform() -> Result<ProjectDirs, NoHome> {
 /// A path as a person would type it: home as `~`.
 pub fn shown(path: &Path) -> String {
     let home = env::var_os("HOME").filter(|home| !home.is_empty());
-    match home.and_then(|home| path.strip_prefix(home).map(Path::to_path_buf).ok()) {
-        Some(rest) => Path::new("~").join(rest).display().to_string(),
-        None => path.display().to_string(),
-    }
+    let path = match home.and_then(|home| path.strip_prefix(home).map(Path::to_path_buf).ok()) {
+        Some(rest) => Path::new("~").join(rest),
+        None => path.to_path_buf(),
+    };
+    // Names may have line breaks, and worse.
+    path.display().to_string().replace(char::is_control, "\u{fffd}")
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ export const german: DocumentStrings = {
   notListed: (reason) => `Die Dokumente können nicht gezeigt werden: ${reason}`,
   loading: 'Wird nachgesehen …',
   dropHere: 'Dateien lassen sich hierher ziehen',
+  keptCopy: (name) => `${name}, Kopie einer abgelegten Datei`,
 
   status: 'Verzeichnis',
   work: (work) => {

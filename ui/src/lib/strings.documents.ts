@@ -23,6 +23,7 @@ export const english = {
   notListed: (reason: string) => `The documents cannot be shown: ${reason}`,
   loading: 'Looking…',
   dropHere: 'Drop files to add them',
+  keptCopy: (name: string) => `${name}, a copy of a dropped file`,
 
   status: 'Index',
   work: (work: IndexWork): string => {

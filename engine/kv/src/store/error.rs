@@ -54,7 +54,10 @@ pub enum StoreError {
     /// There is no such chunk: it was erased or evicted.
     #[error("chunk {0} is no longer stored")]
     NoSuchChunk(ChunkId),
-    /// A chunk or a name outside of what the store can hold.
+    /// What is no number of a chunk and no name of an owner.
+    #[error("{0}")]
+    NoName(String),
+    /// A chunk outside of what the store can hold.
     #[error("a chunk cannot be stored like this: {0}")]
     Invalid(String),
     /// The chunk does not fit the budget, however much else were evicted.

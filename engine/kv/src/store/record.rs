@@ -41,7 +41,7 @@ impl FromStr for ChunkId {
             .filter(|_| is_plain)
             .map(ChunkId)
             .ok_or_else(|| {
-                StoreError::Invalid(format!(
+                StoreError::NoName(format!(
                     "{text:?} is no chunk's number: those have sixteen digits"
                 ))
             })
@@ -110,21 +110,19 @@ impl Owner {
     /// An owner of a kind, such as "chat", "document" or "skill", with a name that is unique among its kind.
     ///
     /// # Errors
-    /// [`StoreError::Invalid`] when either is empty or longer than [`MAX_NAME_BYTES`], or the kind has a colon.
+    /// [`StoreError::NoName`] when either is empty or longer than [`MAX_NAME_BYTES`], or the kind has a colon.
     pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Result<Owner, StoreError> {
         let (kind, name) = (kind.into(), name.into());
         for (what, text) in [("kind", &kind), ("name", &name)] {
             if text.is_empty() || text.len() > MAX_NAME_BYTES {
-                return Err(StoreError::Invalid(format!(
+                return Err(StoreError::NoName(format!(
                     "an owner's {what} of {} bytes, allowed are 1 to {MAX_NAME_BYTES}",
                     text.len()
                 )));
             }
         }
         if kind.contains(':') {
-            return Err(StoreError::Invalid(format!(
-                "the owner kind {kind:?} has a colon"
-            )));
+            return Err(StoreError::NoName(format!("the owner kind {kind:?} has a colon")));
         }
         Ok(Owner { kind, name })
     }
@@ -147,7 +145,7 @@ impl FromStr for Owner {
     fn from_str(text: &str) -> Result<Owner, StoreError> {
         match text.split_once(':') {
             Some((kind, name)) => Owner::new(kind, name),
-            None => Err(StoreError::Invalid(format!(
+            None => Err(StoreError::NoName(format!(
                 "{text:?} is no owner: those have a kind and a name, as in document:report.pdf"
             ))),
         }

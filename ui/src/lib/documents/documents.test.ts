@@ -55,6 +55,13 @@ afterEach(() => {
 });
 
 describe('the screen of documents', () => {
+  it('names a dropped file by its name and not by where its copy lies', async () => {
+    const path = '/home/someone/reprise/attached/0f5af1c8a2218b7f3442a4f886a82dc0/handbook.md';
+    await open(full({ sources: [{ ...letter, path }] }));
+    expect(await screen.findByText('handbook.md, a copy of a dropped file')).toBeVisible();
+    expect(screen.queryByText(path)).toBeNull();
+  });
+
   it('takes the place of the chat, and Escape leads back', async () => {
     const user = await open();
     expect(await screen.findByRole('heading', { level: 1, name: 'Documents' })).toBeVisible();
