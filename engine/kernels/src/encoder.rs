@@ -4,12 +4,10 @@
 use crate::isa::Isa;
 use crate::math::{by_level, exp, lane_most, lane_sum};
 
-/// Keys that a block of queries is multiplied by at once.
-const KEYS: usize = 16;
+/// Columns of a matrix that a block of rows is multiplied by at once: keys, or values of a head.
+const COLUMNS: usize = 16;
 /// Queries that are computed together.
 const QUERIES: usize = 4;
-/// Values of a head that are added up at once.
-const VALUES: usize = KEYS;
 
 #[inline(always)]
 fn layer_norm_body(x: &mut [f32], weight: &[f32], bias: &[f32], epsilon: f32) {
@@ -51,11 +49,11 @@ by_level! {
 #[inline(always)]
 fn dot_f16_body(query: &[f32], rows: &[u16], scores: &mut [f32]) {
     for (row, score) in rows.chunks_exact(query.len()).zip(scores) {
-        let mut lanes = [0.0f32; KEYS];
-        let (whole, rest) = query.as_chunks::<KEYS>();
-        let (halves, halves_rest) = row.as_chunks::<KEYS>();
+        let mut lanes = [0.0f32; COLUMNS];
+        let (whole, rest) = query.as_chunks::<COLUMNS>();
+        let (halves, halves_rest) = row.as_chunks::<COLUMNS>();
         for (q, h) in whole.iter().zip(halves) {
-            for i in 0..KEYS {
+            for i in 0..COLUMNS {
                 lanes[i] += q[i] * crate::half::f16_to_f32(h[i]);
             }
         }
@@ -86,8 +84,8 @@ pub struct AttentionScratch {
 fn attend_all_body(qkv: &[f32], heads: usize, dim: usize, out: &mut [f32], scratch: &mut AttentionScratch) {
     let width = heads * dim;
     let tokens = qkv.len() / (3 * width);
-    let padded = tokens.next_multiple_of(KEYS);
-    let padded_dim = dim.next_multiple_of(VALUES);
+    let padded = tokens.next_multiple_of(COLUMNS);
+    let padded_dim = dim.next_multiple_of(COLUMNS);
     let scale = 1.0 / (dim as f32).sqrt();
     scratch.keys.clear();
     scratch.keys.resize(dim * padded, 0.0);
@@ -108,14 +106,15 @@ fn attend_all_body(qkv: &[f32], heads: usize, dim: usize, out: &mut [f32], scrat
             // The last block repeats its last query: a fixed number keeps the sums in registers.
             let queries: [&[f32]; QUERIES] =
                 std::array::from_fn(|i| &qkv[at(first + i.min(count - 1), 0)..][..dim]);
-            for block in (0..padded).step_by(KEYS) {
+            for block in (0..padded).step_by(COLUMNS) {
                 let sums = block_sums(queries, &scratch.keys[block..], padded);
                 for (row, sums) in scratch.scores.chunks_exact_mut(padded).zip(sums) {
-                    row[block..block + KEYS].copy_from_slice(&sums);
+                    row[block..block + COLUMNS].copy_from_slice(&sums);
                 }
             }
             let mut inverse = [0.0f32; QUERIES];
-            for (row, inverse) in scratch.scores.chunks_exact_mut(padded).zip(&mut inverse) {
+            let rows = scratch.scores.chunks_exact_mut(padded).take(count);
+            for (row, inverse) in rows.zip(&mut inverse) {
                 let row = &mut row[..tokens];
                 let most = lane_most(row);
                 for score in row.iter_mut() {
@@ -124,9 +123,9 @@ fn attend_all_body(qkv: &[f32], heads: usize, dim: usize, out: &mut [f32], scrat
                 *inverse = 1.0 / lane_sum(row, |v| v);
             }
             let rows: [&[f32]; QUERIES] = std::array::from_fn(|i| &scratch.scores[i * padded..][..tokens]);
-            for from in (0..dim).step_by(VALUES) {
+            for from in (0..dim).step_by(COLUMNS) {
                 let sums = block_sums(rows, &scratch.values[from..], padded_dim);
-                let wide = VALUES.min(dim - from);
+                let wide = COLUMNS.min(dim - from);
                 for (i, (sums, inverse)) in sums.iter().zip(inverse).take(count).enumerate() {
                     let out = &mut out[(first + i) * width + head * dim + from..][..wide];
                     for (out, sum) in out.iter_mut().zip(sums) {
@@ -138,18 +137,18 @@ fn attend_all_body(qkv: &[f32], heads: usize, dim: usize, out: &mut [f32], scrat
     }
 }
 
-/// Products of a few rows with sixteen columns of a matrix, whose rows are `stride` apart and at least as many as the
+/// Products of [`QUERIES`] rows with [`COLUMNS`] columns of a matrix, whose rows are `stride` apart and at least as many as the
 /// values of a row: sums in the order of these rows.
 #[inline(always)]
-fn block_sums(rows: [&[f32]; QUERIES], matrix: &[f32], stride: usize) -> [[f32; KEYS]; QUERIES] {
-    let mut sums = [[0.0f32; KEYS]; QUERIES];
+fn block_sums(rows: [&[f32]; QUERIES], matrix: &[f32], stride: usize) -> [[f32; COLUMNS]; QUERIES] {
+    let mut sums = [[0.0f32; COLUMNS]; QUERIES];
     for d in 0..rows[0].len() {
-        let Some(columns) = matrix.get(d * stride..).and_then(<[f32]>::first_chunk::<KEYS>) else {
+        let Some(columns) = matrix.get(d * stride..).and_then(<[f32]>::first_chunk::<COLUMNS>) else {
             continue;
         };
         for (sums, row) in sums.iter_mut().zip(rows) {
             let q = row[d];
-            for i in 0..KEYS {
+            for i in 0..COLUMNS {
                 sums[i] = q.mul_add(columns[i], sums[i]);
             }
         }

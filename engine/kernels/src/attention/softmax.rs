@@ -10,7 +10,7 @@ mod softmax_avx512;
 use super::TILE_KEYS;
 use super::integer::{ROUNDER, quantise_row};
 use crate::isa::Isa;
-use crate::math::{by_level, exp};
+use crate::math::{by_level, exp, lane_most};
 use std::ops::Range;
 
 /// A row's scores against a tile.
@@ -33,14 +33,7 @@ pub(super) fn weigh(isa: Isa, scores: &mut Scores, seen: Range<usize>, max: &mut
         _ => {}
     }
     let _ = isa;
-    let mut lanes = [f32::NEG_INFINITY; 8];
-    for chunk in scores.as_chunks::<8>().0 {
-        for i in 0..8 {
-            lanes[i] = if chunk[i] > lanes[i] { chunk[i] } else { lanes[i] };
-        }
-    }
-    let top = lanes.iter().fold(f32::NEG_INFINITY, |m, &v| m.max(v));
-    let Some(rescale) = move_max(top, max) else {
+    let Some(rescale) = move_max(lane_most(scores), max) else {
         scores.fill(0.0);
         return 1.0;
     };
