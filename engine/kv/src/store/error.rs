@@ -89,14 +89,15 @@ impl StoreError {
     }
 }
 
+/// What to do about a full disk, at the end of an error.
+const FREE_SPACE: &str = "; free space on the disk or lower the store's budget";
+/// What to do about a folder that may only be read.
+const NEEDS_WRITING: &str = "; the store needs a folder it may write";
+
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "; free space on the disk or lower the store's budget"
-        }
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; the store needs a folder it may write"
-        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => FREE_SPACE,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => NEEDS_WRITING,
         _ => "",
     }
 }
@@ -104,11 +105,9 @@ fn advice(error: &io::Error) -> &'static str {
 fn database_advice(error: &rusqlite::Error) -> &'static str {
     use rusqlite::ErrorCode;
     match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => "; free space on the disk or lower the store's budget",
+        Some(ErrorCode::DiskFull) => FREE_SPACE,
         Some(ErrorCode::SystemIoFailure) => "; see whether the disk is full or failing",
-        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
-            "; the store needs a folder it may write"
-        }
+        Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => NEEDS_WRITING,
         _ => "",
     }
 }

@@ -44,7 +44,7 @@
 //!
 //! ```text
 //! lock                              empty; locked by the process that has the store open
-//! index.sqlite                      the index; SQLite keeps index.sqlite-wal and index.sqlite-shm beside it
+//! index.sqlite                      the index; SQLite keeps index.sqlite-wal beside it
 //! chunks/<id>.safetensors           one finished chunk; <id> is 16 lower-case hexadecimal digits. Small chunks (by
 //!                                   default those of at most 96 KiB) have no file: they stand in the index
 //! chunks/<id>.part                  one being written; removed at the next opening
