@@ -3,12 +3,13 @@
 use clap::{Subcommand, ValueEnum};
 use reprise_engine::store::{ChunkId, ChunkStore, ChunkSummary, ListOrder, Owner, StoreError};
 use reprise_library::cache::Cache;
+use reprise_library::files::in_a_line;
 use reprise_library::folders;
 use reprise_library::index::DocumentId;
 use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
-use crate::output::{counted, in_a_row, note, print, with_commas};
+use crate::output::{counted, note, print, with_commas};
 use crate::warm::{self, WarmArguments};
 
 #[derive(Debug, Subcommand)]
@@ -167,7 +168,7 @@ fn meant(store: &ChunkStore, owner: Owner) -> Outcome<Owner> {
             owner.name(),
             several
                 .iter()
-                .map(|one| format!("\n  {}", in_a_row(&one.to_string())))
+                .map(|one| format!("\n  {}", in_a_line(&one.to_string())))
                 .collect::<String>()
         ))),
     }
@@ -248,7 +249,7 @@ fn owners(store: &ChunkStore, is_json: bool) -> Outcome {
             "{:>7}  {:>9}  {}\n",
             with_commas(owner.chunks),
             size(owner.bytes),
-            in_a_row(&owner.owner.to_string())
+            in_a_line(&owner.owner.to_string())
         );
     }
     print(&text)
@@ -289,7 +290,7 @@ fn show(store: &ChunkStore, chunk: ChunkId, is_json: bool) -> Outcome {
         record.id,
         record.tokens.len(),
         with_commas(record.base as usize),
-        in_a_row(&owners.join(", ")),
+        in_a_line(&owners.join(", ")),
         size(record.bytes),
         counted(record.shards.len(), "shard"),
         if record.pinned { "\npinned" } else { "" }

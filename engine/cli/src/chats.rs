@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use reprise_library::chats::{ChatStore, ChatSummary, ExportFormat, FolderId};
-use reprise_library::files::{stem_of, write_whole};
+use reprise_library::files::{in_a_line, stem_of, write_whole};
 use reprise_library::folders;
 
 use crate::failure::{Failure, Outcome};
@@ -138,7 +138,7 @@ pub fn named<'a>(chats: &'a [ChatSummary], wanted: &str) -> Outcome<&'a ChatSumm
                     format!(
                         "\n  {}  {}",
                         chat.id,
-                        chat.title.as_deref().unwrap_or("Untitled chat")
+                        in_a_line(chat.title.as_deref().unwrap_or("Untitled chat"))
                     )
                 })
                 .collect();

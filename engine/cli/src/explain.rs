@@ -6,6 +6,7 @@ use reprise_engine::{GenerateOptions, LayerKind, Reuse, Segment, SegmentKind};
 use reprise_library::assistant::LaidOut;
 use reprise_library::chats::Role;
 use reprise_library::converse::{ANSWER_TOKENS, Instructions, TokenCounts, WINDOW_SETTINGS, prompt_before};
+use reprise_library::files::in_a_line;
 use reprise_library::models::Shelf;
 use serde::Deserialize;
 use serde_json::json;
@@ -14,7 +15,7 @@ use crate::arguments::{AskArguments, ExplainArguments};
 use crate::ask::prepare;
 use crate::chats;
 use crate::failure::{Failure, Outcome};
-use crate::output::{counted, in_a_row, print, with_commas};
+use crate::output::{counted, print, with_commas};
 use crate::session::Session;
 
 /// Tokens of text shown where the prompt begins to differ.
@@ -145,7 +146,7 @@ fn segment_of<'a>(span: &Span, segments: &'a [Segment]) -> Option<&'a Segment> {
 
 fn shown(segment: Option<&Segment>) -> String {
     segment.map_or(String::new(), |segment| match &segment.owner {
-        Some(owner) => format!("{} of {}", kind(segment.kind), in_a_row(&owner.to_string())),
+        Some(owner) => format!("{} of {}", kind(segment.kind), in_a_line(&owner.to_string())),
         None => kind(segment.kind).to_owned(),
     })
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupts::Interrupts;
-use crate::output::{StatusLine, counted, in_a_row, note, print, with_commas};
+use crate::output::{StatusLine, counted, note, print, with_commas};
 use crate::password::PasswordArguments;
 
 /// How often the line about the work in progress changes at most.
@@ -293,15 +293,7 @@ fn erase_kept(removed: &reprise_library::index::Removed) -> Outcome {
     let cannot = |error: &dyn std::fmt::Display| {
         Failure::message(format!(
             "the documents are out of the index, but what is kept of them for answers could not be erased ({error}); \
-             erase it later with:{}",
-            removed
-                .owners
-                .iter()
-                .map(|owner| format!(
-                    "\n  reprise cache erase --owner '{}'",
-                    in_a_row(&owner.to_string())
-                ))
-                .collect::<String>()
+             reprise cache ls shows their owners, and reprise cache erase --owner OWNER erases it later"
         ))
     };
     if let Some(cache) = Cache::open(&folders::kv()?).map_err(|error| cannot(&error))? {

@@ -47,14 +47,6 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A name in a row of a table: files and chats may have line breaks in theirs.
-pub fn in_a_row(name: &str) -> Cow<'_, str> {
-    match name.contains(char::is_control) {
-        false => Cow::Borrowed(name),
-        true => Cow::Owned(name.replace(char::is_control, "\u{fffd}")),
-    }
-}
-
 /// Writes text to standard output.
 pub fn print(text: &str) -> Outcome {
     let mut out = io::stdout().lock();

@@ -1,5 +1,6 @@
-//! Files that are written whole or not at all.
+//! Files that are written whole or not at all, and names of files.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -32,6 +33,14 @@ pub fn plain_name(told: &str) -> String {
             format!("{}.{ending}", allowed(stem, "file"))
         }
         _ => allowed(name, "file"),
+    }
+}
+
+/// A name in one line: those of files and chats may have line breaks, and worse.
+pub fn in_a_line(name: &str) -> Cow<'_, str> {
+    match name.contains(char::is_control) {
+        false => Cow::Borrowed(name),
+        true => Cow::Owned(name.replace(char::is_control, "\u{fffd}")),
     }
 }
 

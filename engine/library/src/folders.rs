@@ -8,6 +8,7 @@ use directories::ProjectDirs;
 use reprise_engine::StoreChoice;
 use reprise_engine::store::private_folder;
 
+use crate::files::in_a_line;
 use crate::system_words;
 
 /// No folder can be named, because the system tells of no home directory.
@@ -153,8 +154,7 @@ pub fn shown(path: &Path) -> String {
         Some(rest) => Path::new("~").join(rest),
         None => path.to_path_buf(),
     };
-    // Names may have line breaks, and worse.
-    path.display().to_string().replace(char::is_control, "\u{fffd}")
+    in_a_line(&path.to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]
