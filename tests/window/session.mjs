@@ -40,9 +40,8 @@ function isRunning(pid) {
     return readdirSync(`/proc/${pid}/task`).some(
       (thread) => readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8').split(') ').at(-1)[0] !== 'Z',
     );
-  } catch (error) {
-    // No such process; a thread that ended meanwhile is asked for again.
-    return error.code === 'ENOENT' || error.code === 'ESRCH' ? existsSync(`/proc/${pid}/task`) : true;
+  } catch {
+    return existsSync(`/proc/${pid}/task`); // a thread ended meanwhile, or the whole process
   }
 }
 
