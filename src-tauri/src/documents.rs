@@ -68,11 +68,47 @@ impl Folders {
     /// # Errors
     /// When no home directory is known.
     pub fn of_person() -> Result<Folders, NoHome> {
+        let data = folders::data()?;
+        // As the index has paths, which follow links.
+        let data = data.canonicalize().unwrap_or(data);
         Ok(Folders {
             index: folders::index()?,
             encoder: folders::encoder()?,
-            attached: folders::data()?.join("attached"),
+            attached: data.join("attached"),
             kv: folders::kv()?,
+        })
+    }
+
+    /// Whether a file is a copy of one that came without a path.
+    fn is_copy(&self, path: &Path) -> bool {
+        path.starts_with(&self.attached)
+    }
+
+    fn source_shown(&self, source: &Source) -> SourceShown {
+        SourceShown {
+            id: source.id.0,
+            path: folders::shown(&source.path),
+            is_folder: source.is_folder,
+            documents: source.documents,
+            is_there: source.is_there,
+            is_copy: self.is_copy(&source.path),
+        }
+    }
+
+    fn document_shown(&self, index: &Index, document: &IndexedDocument) -> Result<DocumentShown, Failure> {
+        Ok(DocumentShown {
+            id: document.id.to_string(),
+            source: document.source.0,
+            name: document.name.clone(),
+            path: document.path.to_string_lossy().into_owned(),
+            is_copy: self.is_copy(&document.path),
+            bytes: document.bytes,
+            state: document.state,
+            trouble: document.trouble.clone(),
+            needs_password: document.needs_password,
+            notes: document.notes.clone(),
+            is_ocr: index.has_ocr(document.id)?,
+            passages: document.passages,
         })
     }
 }
@@ -196,11 +232,15 @@ impl Documents {
         let mut notes = lock(&inner.state).notes.clone();
         notes.extend(index.meaning().why_not().map(str::to_owned));
         Ok(DocumentList {
-            sources: index.sources()?.iter().map(source_shown).collect(),
+            sources: index
+                .sources()?
+                .iter()
+                .map(|source| inner.folders.source_shown(source))
+                .collect(),
             documents: documents
                 .iter()
                 .take(MOST_LISTED)
-                .map(|document| shown(&index, document))
+                .map(|document| inner.folders.document_shown(&index, document))
                 .collect::<Result<_, _>>()?,
             total,
             indexing: self.indexing(),
@@ -231,7 +271,7 @@ impl Documents {
         fitting.truncate(MOST_SUGGESTED);
         fitting
             .iter()
-            .map(|(_, document)| shown(&index, document))
+            .map(|(_, document)| self.inner.folders.document_shown(&index, document))
             .collect()
     }
 
@@ -247,7 +287,7 @@ impl Documents {
         let mut known = Vec::new();
         for document in documents {
             if let Some(document) = index.document(number(document)?)? {
-                known.push(shown(&index, &document)?);
+                known.push(self.inner.folders.document_shown(&index, &document)?);
             }
         }
         Ok(known)
@@ -296,7 +336,7 @@ impl Documents {
         let source = index.add(&path)?;
         self.update();
         if let Some(known) = index.document(DocumentId::of(&path))? {
-            return shown(&index, &known);
+            return self.inner.folders.document_shown(&index, &known);
         }
         // It is in the index as soon as it was looked at.
         Ok(DocumentShown {
@@ -304,6 +344,7 @@ impl Documents {
             source: source.id.0,
             name,
             path: path.to_string_lossy().into_owned(),
+            is_copy: true,
             bytes: bytes.len() as u64,
             state: State::Waiting,
             trouble: None,
@@ -327,7 +368,7 @@ impl Documents {
             .find(|one| one.id.0 == source)
             .map(|one| one.path);
         let removed = index.remove(SourceId(source))?;
-        if let Some(copy) = path.filter(|path| path.starts_with(&inner.folders.attached)) {
+        if let Some(copy) = path.filter(|path| inner.folders.is_copy(path)) {
             // A copy of ours, in a folder of its own.
             if let Some(folder) = copy.parent() {
                 fs::remove_dir_all(folder)?;
@@ -394,7 +435,7 @@ impl Documents {
             .ok_or_else(|| not_there(path))?;
         let passages = index.passages(document.id)?;
         Ok(DocumentText {
-            document: shown(&index, &document)?,
+            document: self.inner.folders.document_shown(&index, &document)?,
             passages: passages.iter().map(passage_shown).collect(),
         })
     }
@@ -701,32 +742,6 @@ fn told(progress: &Progress) -> IndexWork {
             total: *total,
         },
     }
-}
-
-fn source_shown(source: &Source) -> SourceShown {
-    SourceShown {
-        id: source.id.0,
-        path: folders::shown(&source.path),
-        is_folder: source.is_folder,
-        documents: source.documents,
-        is_there: source.is_there,
-    }
-}
-
-fn shown(index: &Index, document: &IndexedDocument) -> Result<DocumentShown, Failure> {
-    Ok(DocumentShown {
-        id: document.id.to_string(),
-        source: document.source.0,
-        name: document.name.clone(),
-        path: document.path.to_string_lossy().into_owned(),
-        bytes: document.bytes,
-        state: document.state,
-        trouble: document.trouble.clone(),
-        needs_password: document.needs_password,
-        notes: document.notes.clone(),
-        is_ocr: index.has_ocr(document.id)?,
-        passages: document.passages,
-    })
 }
 
 fn passage_shown(stored: &StoredPassage) -> PassageShown {

@@ -425,6 +425,8 @@ pub struct SourceShown {
     pub documents: usize,
     /// Whether it was there when last looked at.
     pub is_there: bool,
+    /// Whether it is the program's own copy of a file that came without a path.
+    pub is_copy: bool,
 }
 
 /// A document.
@@ -440,6 +442,8 @@ pub struct DocumentShown {
     pub name: String,
     /// Where it is.
     pub path: String,
+    /// Whether that is the program's own copy of a file that came without a path.
+    pub is_copy: bool,
     /// Its size.
     #[ts(type = "number")]
     pub bytes: u64,

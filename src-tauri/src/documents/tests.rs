@@ -82,6 +82,7 @@ fn a_folder_is_read_watched_asked_about_and_taken_out_again() {
     documents.add(std::slice::from_ref(&papers)).unwrap();
     until("the folder to be read", || place.ready() == ["trees.md"]);
     let list = documents.list("", None, None).unwrap();
+    assert!(list.sources.iter().all(|source| !source.is_copy));
     assert_eq!((list.sources.len(), list.total), (1, 2));
     let empty = list
         .documents
@@ -152,6 +153,9 @@ fn a_file_without_a_path_is_copied_and_its_copy_goes_with_it() {
     assert_eq!(given.len(), 1, "what is being read is waited for");
     let again = documents.attach("notes.md", b"The lamp is lit at six.").unwrap();
     assert_eq!(again.id, shown.id, "the same file twice is one document");
+    assert!(shown.is_copy && again.is_copy);
+    let listed = documents.list("", None, None).unwrap();
+    assert!(listed.sources.iter().all(|source| source.is_copy));
     assert!(documents.attach("nothing.md", b"").is_err());
     documents.remove(shown.source).unwrap();
     assert!(!Path::new(&shown.path).exists());

@@ -1532,7 +1532,11 @@ documents: number,
 /**
  * Whether it was there when last looked at.
  */
-isThere: boolean, };
+isThere: boolean,
+/**
+ * Whether it is the program's own copy of a file that came without a path.
+ */
+isCopy: boolean, };
 
 /**
  * How far a document is.
@@ -1559,6 +1563,10 @@ name: string,
  * Where it is.
  */
 path: string,
+/**
+ * Whether that is the program's own copy of a file that came without a path.
+ */
+isCopy: boolean,
 /**
  * Its size.
  */

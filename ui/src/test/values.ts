@@ -203,6 +203,7 @@ export const aDocument = (change: Partial<DocumentShown> = {}): DocumentShown =>
   source: 1,
   name: 'garden.pdf',
   path: '/home/someone/papers/garden.pdf',
+  isCopy: false,
   bytes: 120_000,
   state: 'ready',
   trouble: null,
@@ -232,6 +233,7 @@ export const aPassage = (change: Partial<Given> & { start?: number; end?: number
     source: {
       kind: 'passage',
       path: '/home/someone/papers/garden.pdf',
+  isCopy: false,
       owner: 'document:d1',
       place: 'page 3',
       start,

@@ -13,6 +13,7 @@ const papers: SourceShown = {
   isFolder: true,
   documents: 2,
   isThere: true,
+  isCopy: false,
 };
 const letter: SourceShown = {
   id: 2,
@@ -20,6 +21,7 @@ const letter: SourceShown = {
   isFolder: false,
   documents: 1,
   isThere: false,
+  isCopy: false,
 };
 const full = (change: Partial<DocumentList> = {}): DocumentList =>
   documentList({
@@ -57,7 +59,7 @@ afterEach(() => {
 describe('the screen of documents', () => {
   it('names a dropped file by its name and not by where its copy lies', async () => {
     const path = '/home/someone/reprise/attached/0f5af1c8a2218b7f3442a4f886a82dc0/handbook.md';
-    await open(full({ sources: [{ ...letter, path }] }));
+    await open(full({ sources: [{ ...letter, path, isCopy: true }] }));
     expect(await screen.findByText('handbook.md, a copy of a dropped file')).toBeVisible();
     expect(screen.queryByText(path)).toBeNull();
   });

@@ -1,16 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { nameOfCopy } from './paths';
-
-const FINGERPRINT = '0f5af1c8a2218b7f3442a4f886a82dc0';
+import { shownPath } from './paths';
 
 describe('the path of a document', () => {
   it.each([
-    [`/home/someone/.local/share/reprise/attached/${FINGERPRINT}/handbook.md`, 'handbook.md'],
-    [`C:\\Users\\someone\\reprise\\attached\\${FINGERPRINT}\\hand book.md`, 'hand book.md'],
-    ['/home/someone/attached/handbook.md', null],
-    [`/home/someone/attached/${FINGERPRINT}`, null],
-    [`/home/someone/attached/${FINGERPRINT}/in/handbook.md`, null],
-  ])('is that of a copy, or not: %s', (path, name) => {
-    expect(nameOfCopy(path)).toBe(name);
+    ['/home/someone/.local/share/reprise/attached/0f5a/handbook.md', true, 'handbook.md, a copy of a dropped file'],
+    ['C:\\Users\\someone\\reprise\\attached\\0f5a\\hand book.md', true, 'hand book.md, a copy of a dropped file'],
+    ['/home/someone/attached/0f5a/handbook.md', false, '/home/someone/attached/0f5a/handbook.md'],
+  ])('is shown, or the name of a copy: %s', (path, isCopy, shown) => {
+    expect(shownPath({ path, isCopy })).toBe(shown);
   });
 });

@@ -1,13 +1,12 @@
 // How the paths of documents are told.
 import { strings } from '../strings';
 
-/** The name of a dropped file whose copy lies at this path: `attached/` and a fingerprint, as the program's own folder has
- * them (`attach` in src-tauri/src/documents.rs). Null for every other path. */
-export const nameOfCopy = (path: string): string | null =>
-  /[\\/]attached[\\/][0-9a-f]{32}[\\/]([^\\/]+)$/.exec(path)?.[1] ?? null;
+/** Something that lies at a path, and whether that is the program's own copy of a dropped file. */
+export type Located = { path: string; isCopy: boolean };
+
+/** The last part of a path. */
+export const nameOf = (path: string): string => path.split(/[\\/]/).at(-1) ?? path;
 
 /** A path as it is shown: of a dropped file its name, and that it is a copy. */
-export function shownPath(path: string): string {
-  const copy = nameOfCopy(path);
-  return copy === null ? path : strings.documents.keptCopy(copy);
-}
+export const shownPath = ({ path, isCopy }: Located): string =>
+  isCopy ? strings.documents.keptCopy(nameOf(path)) : path;
