@@ -233,7 +233,6 @@ export const aPassage = (change: Partial<Given> & { start?: number; end?: number
     source: {
       kind: 'passage',
       path: '/home/someone/papers/garden.pdf',
-  isCopy: false,
       owner: 'document:d1',
       place: 'page 3',
       start,
