@@ -79,6 +79,11 @@ impl Folders {
         })
     }
 
+    /// The program's own folder.
+    fn data(&self) -> &Path {
+        self.attached.parent().unwrap_or(&self.attached)
+    }
+
     /// Whether a file is a copy of one that came without a path.
     fn is_copy(&self, path: &Path) -> bool {
         path.starts_with(&self.attached)
@@ -116,7 +121,6 @@ impl Folders {
 /// The documents.
 pub struct Documents {
     inner: Arc<Inner>,
-    wishes: Sender<Wish>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -127,6 +131,7 @@ struct Inner {
     events: Events,
     index: Mutex<Option<Arc<Index>>>,
     state: Mutex<Work>,
+    wishes: Sender<Wish>,
 }
 
 struct Work {
@@ -153,7 +158,9 @@ impl Documents {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(folders: Folders, shelf: Shelf, host: Host, events: Events) -> std::io::Result<Documents> {
+        let (wishes, queue) = mpsc::channel();
         let inner = Arc::new(Inner {
+            wishes,
             folders,
             shelf,
             host,
@@ -178,19 +185,17 @@ impl Documents {
                 notes: Vec::new(),
             }),
         });
-        let (wishes, queue) = mpsc::channel();
         let thread = {
-            let (inner, wishes) = (Arc::clone(&inner), wishes.clone());
+            let inner = Arc::clone(&inner);
             thread::Builder::new()
                 .name("documents".into())
-                .spawn(move || inner.keep(&queue, &wishes))?
+                .spawn(move || inner.keep(&queue))?
         };
         if inner.folders.index.is_dir() {
-            let _ = wishes.send(Wish::Update);
+            let _ = inner.wishes.send(Wish::Update);
         }
         Ok(Documents {
             inner,
-            wishes,
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -378,7 +383,7 @@ impl Documents {
         inner.count();
         inner.tell(None, true);
         // A run under way looks at the sources again, and what is watched changes.
-        let _ = self.wishes.send(Wish::Update);
+        let _ = self.inner.wishes.send(Wish::Update);
         Ok(())
     }
 
@@ -421,7 +426,7 @@ impl Documents {
             work.is_stopped = false;
             work.cancel.cancel();
         }
-        let _ = self.wishes.send(Wish::Update);
+        let _ = self.inner.wishes.send(Wish::Update);
     }
 
     /// A document's text, as it was read.
@@ -509,7 +514,7 @@ impl Documents {
         work.is_leaving = true;
         work.cancel.cancel();
         drop(work);
-        let _ = self.wishes.send(Wish::Quit);
+        let _ = self.inner.wishes.send(Wish::Quit);
     }
 
     /// Ends the thread.
@@ -529,23 +534,30 @@ impl Inner {
         lock(&self.index).is_some() || self.folders.index.is_dir()
     }
 
-    /// The index, opened once.
+    /// The index, opened once; and again where it was found damaged, which begins it anew.
     fn index(&self) -> Result<Arc<Index>, Failure> {
         let mut opened = lock(&self.index);
-        if let Some(index) = &*opened {
-            return Ok(Arc::clone(index));
-        }
+        let was_damaged = match &*opened {
+            Some(index) if !index.is_damaged() => return Ok(Arc::clone(index)),
+            before => before.is_some(),
+        };
+        *opened = None;
         let (index, notices) = Index::open(&self.folders.index, Some(&self.folders.encoder))?;
+        if was_damaged {
+            let _ = self.wishes.send(Wish::Update);
+        }
         for message in notices {
             self.events.tell(AppEvent::Notice { message });
         }
-        let index = Arc::new(index.with_ocr(Ocr::on(&self.shelf).map(Arc::new)));
+        let index = index.with_ocr(Ocr::on(&self.shelf).map(Arc::new));
+        // Copies of dropped files are named one by one.
+        let index = Arc::new(index.leaving_out(self.folders.data()));
         *opened = Some(Arc::clone(&index));
         Ok(index)
     }
 
     /// The thread: brings the index up to date whenever that is wished for, and watches the files in between.
-    fn keep(self: &Arc<Inner>, queue: &Receiver<Wish>, wishes: &Sender<Wish>) {
+    fn keep(self: &Arc<Inner>, queue: &Receiver<Wish>) {
         // Kept for as long as nothing is read: a run begins by looking at everything anyway.
         let mut _watch = None;
         while let Ok(wish) = queue.recv() {
@@ -556,7 +568,7 @@ impl Inner {
             if let Err(Failure { message }) = self.update() {
                 self.tell(Some(IndexWork::Failed { message }), true);
             }
-            _watch = self.watch(wishes);
+            _watch = self.watch();
         }
     }
 
@@ -606,9 +618,9 @@ impl Inner {
     }
 
     /// Watches the sources; what cannot be watched is noted.
-    fn watch(&self, wishes: &Sender<Wish>) -> Option<Watch> {
+    fn watch(&self) -> Option<Watch> {
         let sources = self.index().and_then(|index| Ok(index.sources()?));
-        let wishes = wishes.clone();
+        let wishes = self.wishes.clone();
         let watch = sources.and_then(|sources| {
             Ok(Watch::start(&sources, move || {
                 let _ = wishes.send(Wish::Update);

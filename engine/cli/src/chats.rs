@@ -5,9 +5,10 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use reprise_library::chats::{ChatStore, ChatSummary, ExportFormat, FolderId};
+use reprise_library::chats::{ChatStore, ChatSummary, ExportFormat, FolderId, StoreError};
 use reprise_library::files::{in_a_line, stem_of, write_whole};
-use reprise_library::folders;
+use reprise_library::folders::{self, shown};
+use reprise_library::system_words;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{counted, note, print};
@@ -174,7 +175,13 @@ fn export_all(store: &ChatStore, path: &Path, format: Format) -> Outcome {
         make(&at)?;
         folder_of.insert(folder.id, at);
     }
+    let mut written = 0;
     for chat in &list.chats {
+        // One with nothing but a draft.
+        if store.chat(chat.id)?.turns.is_empty() {
+            continue;
+        }
+        written += 1;
         let folder = chat
             .folder
             .and_then(|id| folder_of.get(&id))
@@ -183,11 +190,7 @@ fn export_all(store: &ChatStore, path: &Path, format: Format) -> Outcome {
         let file = free(folder, &stem, format.ending(), &mut taken);
         write(&file, &store.export(chat.id, format.into())?)?;
     }
-    print(&format!(
-        "{} in {}\n",
-        counted(list.chats.len(), "chat"),
-        path.display()
-    ))
+    print(&format!("{} in {}\n", counted(written, "chat"), path.display()))
 }
 
 /// A name in a folder that nothing has yet, whatever the case of its letters.
@@ -209,13 +212,18 @@ fn free(folder: &Path, stem: &str, ending: &str, taken: &mut Vec<String>) -> Pat
 }
 
 fn make(folder: &Path) -> Outcome {
-    fs::create_dir_all(folder)
-        .map_err(|error| Failure::message(format!("cannot make the folder {}: {error}", folder.display())))
+    fs::create_dir_all(folder).map_err(|error| {
+        Failure::message(format!(
+            "cannot make the folder {}: {}",
+            shown(folder),
+            system_words(&error)
+        ))
+    })
 }
 
 fn write(path: &Path, text: &str) -> Outcome {
     write_whole(path, text.as_bytes())
-        .map_err(|error| Failure::message(format!("cannot write {}: {error}", path.display())))
+        .map_err(|error| Failure::message(format!("cannot write {}: {}", shown(path), system_words(&error))))
 }
 
 pub fn import(arguments: &ImportArguments) -> Outcome {
@@ -227,9 +235,9 @@ pub fn import(arguments: &ImportArguments) -> Outcome {
     };
     for path in &arguments.paths {
         if path.is_dir() {
-            importing.folder(path, None)?;
+            importing.folder(path, None);
         } else {
-            importing.file(path, None)?;
+            importing.file(path, None);
         }
     }
     let Importing { imported, failed, .. } = importing;
@@ -246,54 +254,58 @@ pub fn import(arguments: &ImportArguments) -> Outcome {
 struct Importing {
     store: ChatStore,
     imported: usize,
+    /// Files, and folders that could not be looked into.
     failed: usize,
 }
 
 impl Importing {
-    /// The JSON files of a folder, and those of the folders in it.
-    fn folder(&mut self, path: &Path, into: Option<FolderId>) -> Outcome {
-        let cannot = |error| Failure::message(format!("cannot read {}: {error}", path.display()));
-        let entries = fs::read_dir(path).map_err(cannot)?;
-        let mut paths: Vec<PathBuf> = entries
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<Result<_, _>>()
-            .map_err(cannot)?;
-        paths.sort();
-        for entry in paths {
-            if entry.is_dir() && into.is_none() {
-                let name = entry
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                let known = self.store.list()?.folders;
-                let folder = match known.iter().find(|folder| folder.name == name) {
-                    Some(folder) => folder.id,
-                    None => self.store.add_folder(&name)?.id,
-                };
-                self.folder(&entry, Some(folder))?;
-            } else if entry.extension().is_some_and(|ending| ending == "json") {
-                self.file(&entry, into)?;
+    /// The JSON files of a folder, and those of the folders in it; all that is in one of these gets into the folder of its
+    /// name, for chats have folders one level deep.
+    fn folder(&mut self, path: &Path, into: Option<FolderId>) {
+        let entries = fs::read_dir(path).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => return self.fail(path, &system_words(&error)),
+        };
+        entries.sort_by_key(fs::DirEntry::path);
+        for entry in entries {
+            let path = entry.path();
+            // A link to a folder is not followed: it may lead around in a circle.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                match into.map_or_else(|| self.folder_of(&entry), |folder| Ok(Some(folder))) {
+                    Ok(folder) => self.folder(&path, folder),
+                    Err(reason) => self.fail(&path, &reason.to_string()),
+                }
+            } else if path.is_dir() {
+                note(&format!("{}: this link to a folder was left out", shown(&path)));
+            } else if path.extension().is_some_and(|ending| ending == "json") {
+                self.file(&path, into);
             }
         }
-        Ok(())
     }
 
-    fn file(&mut self, path: &Path, into: Option<FolderId>) -> Outcome {
-        let read = fs::read_to_string(path).map_err(|error| error.to_string());
-        let imported = read.and_then(|json| self.store.import_json(&json).map_err(|error| error.to_string()));
-        match imported {
-            Ok(chat) => {
-                if into.is_some() {
-                    self.store.move_chat(chat.id, into)?;
-                }
-                self.imported += 1;
-            }
-            Err(reason) => {
-                note(&format!("{}: {reason}", path.display()));
-                self.failed += 1;
-            }
+    /// The chats' folder for those of a folder on disk; none where its name is none.
+    fn folder_of(&self, entry: &fs::DirEntry) -> Result<Option<FolderId>, StoreError> {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        match name.trim().is_empty() {
+            true => Ok(None),
+            false => Ok(Some(self.store.folder_called(&name)?.id)),
         }
-        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, into: Option<FolderId>) {
+        let imported = self.store.import_file(path).and_then(|chat| match into {
+            Some(_) => self.store.move_chat(chat.id, into).map(drop),
+            None => Ok(()),
+        });
+        match imported {
+            Ok(()) => self.imported += 1,
+            Err(reason) => self.fail(path, &reason.to_string()),
+        }
+    }
+
+    fn fail(&mut self, path: &Path, reason: &str) {
+        note(&format!("{}: {reason}", shown(path)));
+        self.failed += 1;
     }
 }

@@ -136,7 +136,7 @@ pub fn open() -> Outcome<Index> {
         note(&format!("note: {notice}"));
     }
     let ocr = Ocr::on(&Shelf::of_machine()?).map(Arc::new);
-    Ok(index.with_ocr(ocr))
+    Ok(index.with_ocr(ocr).leaving_out(&folders::data()?))
 }
 
 /// Brings the index up to date. Where somebody else is doing that, `meanwhile` says what the person has of it.

@@ -194,9 +194,7 @@ impl Document {
         let mut bytes = Vec::new();
         file.take(LIMIT_BYTES + 1).read_to_end(&mut bytes).map_err(read)?;
         if bytes.len() as u64 > LIMIT_BYTES {
-            let size_mib = metadata.len().max(bytes.len() as u64) >> 20;
             let fault = Fault::TooLarge {
-                size_mib,
                 limit_mib: LIMIT_BYTES >> 20,
             };
             return Err(LibraryError::Document { name, fault });

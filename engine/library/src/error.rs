@@ -123,10 +123,8 @@ pub enum Fault {
     #[error("the models for text recognition (OCR) cannot be used ({0}); get them again with: {GET_OCR}")]
     OcrModels(String),
     /// Larger than the limit.
-    #[error("the file has {size_mib} MiB, more than the {limit_mib} MiB that are read; split it")]
+    #[error("the file is larger than the {limit_mib} MiB that are read; split it")]
     TooLarge {
-        /// Its size.
-        size_mib: u64,
         /// The limit.
         limit_mib: u64,
     },

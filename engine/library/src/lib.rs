@@ -44,6 +44,7 @@ pub mod recall;
 pub mod running;
 mod select;
 pub mod skills;
+mod sqlite;
 mod terms;
 
 pub use document::{Block, Document, Format, ReadOptions};

@@ -29,7 +29,7 @@ impl Place {
         let folders = Folders {
             index: folder.join("index"),
             encoder: folder.join("no-encoder"),
-            attached: folder.join("attached"),
+            attached: folder.join("data/attached"),
             kv: folder.join("kv"),
         };
         let shelf = Shelf::of_machine().unwrap();

@@ -79,6 +79,37 @@ fn all_chats_go_out_with_their_folders_and_come_back() {
     );
     drop(store);
 
+    // Folders of folders get into one, whatever its name, and links to folders are not followed.
+    let odd = out.path().join("odd");
+    let deep = odd.join("two\nlines/deeper");
+    fs::create_dir_all(&deep).unwrap();
+    fs::create_dir_all(odd.join(" ")).unwrap();
+    fs::copy(all.join("Boats.json"), deep.join("a.json")).unwrap();
+    fs::copy(all.join("Boats.json"), odd.join(" /b.json")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&odd, odd.join("loop")).unwrap();
+    for chats in [5, 7] {
+        let told = command(other.path(), &["import", odd.to_str().unwrap()]);
+        assert_eq!(
+            (told.code, told.out.as_str()),
+            (Some(0), "2 chats imported\n"),
+            "{told:?}"
+        );
+        assert!(
+            cfg!(not(unix)) || told.err.contains("loop: this link"),
+            "{told:?}"
+        );
+        let (store, _) = ChatStore::open(folders::chats_in(other.path())).unwrap();
+        let list = store.list().unwrap();
+        assert_eq!(
+            (list.chats.len(), list.folders.len()),
+            (chats, 2),
+            "{:?}",
+            list.folders
+        );
+        assert!(list.folders.iter().any(|folder| folder.name == "two lines"));
+    }
+
     let one = out.path().join("boats.md");
     let told = command(home.path(), &["export", one.to_str().unwrap(), "--chat", "Boats"]);
     assert_eq!(told.code, Some(0), "{told:?}");

@@ -6,6 +6,7 @@ use rusqlite::ErrorCode;
 
 use super::index;
 use super::types::ChatId;
+use crate::sqlite::is_without_room;
 
 /// Why the chat store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +133,7 @@ impl StoreError {
         match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Damaged { path },
             Some(ErrorCode::DiskFull) => Self::DiskFull { path },
+            _ if is_without_room(&source) => Self::DiskFull { path },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 Self::ReadOnly { path }
             }

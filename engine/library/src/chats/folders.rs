@@ -23,6 +23,24 @@ impl ChatStore {
         })
     }
 
+    /// The folder of this name, which is made where there is none.
+    pub fn folder_called(&self, name: &str) -> Result<Folder, StoreError> {
+        let name = checked_name(name)?;
+        self.write(|transaction| {
+            transaction.execute(
+                "INSERT INTO folders (name) VALUES (?1) ON CONFLICT DO NOTHING",
+                [&name],
+            )?;
+            let id = transaction.query_row("SELECT id FROM folders WHERE name = ?1", [&name], |row| {
+                row.get(0)
+            })?;
+            Ok(Folder {
+                id: FolderId(id),
+                name: name.clone(),
+            })
+        })
+    }
+
     /// Gives a folder another name.
     pub fn rename_folder(&self, folder: FolderId, name: &str) -> Result<Folder, StoreError> {
         let name = checked_name(name)?;

@@ -1,12 +1,15 @@
 //! Reading a chat from JSON that [`ChatStore::export`] wrote, here or elsewhere. The text comes from outside: everything
 //! is checked before anything is kept.
 
+use std::path::Path;
+
 use rusqlite::params;
 
 use super::error::StoreError;
 use super::export::{ChatFile, FORMAT, TurnRecord, VERSION};
 use super::types::{ChatSummary, Given, Origin, Role, TurnId, TurnState};
 use super::{ChatStore, given, list, steps, storable, title, turns};
+use crate::error::system_words;
 
 /// Longest text that is read, in bytes; ten times what the longest chats have.
 const MOST_BYTES: usize = 256 << 20;
@@ -16,9 +19,41 @@ const MOST_TURNS: usize = 200_000;
 const LAST_MS: i64 = 253_402_300_799_999;
 
 impl ChatStore {
+    /// The same of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not a chat.
+    pub fn import_file(&self, path: &Path) -> Result<ChatSummary, StoreError> {
+        let cannot = |error: std::io::Error| {
+            StoreError::Import(format!("it cannot be read ({})", system_words(&error)))
+        };
+        let facts = std::fs::metadata(path).map_err(cannot)?;
+        // Reading a pipe would not end.
+        if !facts.is_file() {
+            return Err(StoreError::Import("it is not a file".into()));
+        }
+        if facts.len() > MOST_BYTES as u64 {
+            return Err(too_long());
+        }
+        let bytes = std::fs::read(path).map_err(cannot)?;
+        let Ok(json) = String::from_utf8(bytes) else {
+            return Err(StoreError::Import(
+                "it is not text, as a chat that Reprise exported as JSON is".into(),
+            ));
+        };
+        let file = checked(json.trim_start_matches('\u{feff}'))?;
+        if file.turns.is_empty() {
+            return Err(StoreError::Import("there is nothing in it".into()));
+        }
+        self.insert(&file)
+    }
+
     /// Adds a chat that was exported as JSON, with all its branches, as a new chat at the top of the list.
     pub fn import_json(&self, json: &str) -> Result<ChatSummary, StoreError> {
-        let file = checked(json)?;
+        self.insert(&checked(json)?)
+    }
+
+    fn insert(&self, file: &ChatFile) -> Result<ChatSummary, StoreError> {
         let now = self.now_ms();
         self.write(|transaction| {
             let chat = list::insert_chat(transaction, file.created_ms, now)?;
@@ -76,10 +111,14 @@ impl ChatStore {
     }
 }
 
+fn too_long() -> StoreError {
+    StoreError::Import(format!("it has more than {} MiB", MOST_BYTES >> 20))
+}
+
 fn checked(json: &str) -> Result<ChatFile, StoreError> {
     let refuse = |reason: String| Err(StoreError::Import(reason));
     if json.len() > MOST_BYTES {
-        return refuse(format!("it has more than {} MiB", MOST_BYTES >> 20));
+        return Err(too_long());
     }
     let header: Header = match serde_json::from_str(json) {
         Ok(header) => header,

@@ -10,6 +10,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::damage::{self, Condition};
 use super::error::StoreError;
 use super::{ChatStore, Clock, Writer, index, schema};
+use crate::sqlite::keep_side_files;
 
 /// How long to wait for another program that holds the file, such as a backup of the disk.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -128,6 +129,7 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     // A journal mode other than asked for is a file that cannot be written, which the first write will say.
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    keep_side_files(&connection)?;
     // On Apple's systems a plain sync leaves data in the drive's own cache; elsewhere this changes nothing.
     connection.pragma_update(None, "fullfsync", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;

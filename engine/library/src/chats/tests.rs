@@ -14,10 +14,12 @@ fn open(path: &Path, migrations: &[&str]) -> Result<(ChatStore, Vec<String>), St
     ChatStore::open_with_migrations(path, Box::new(|| 1_800_000_000_000), migrations)
 }
 
+/// The databases in a folder, without the files that SQLite has beside each.
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm"))
         .collect();
     names.sort();
     names

@@ -26,7 +26,6 @@ pub(super) fn looks_like(text: &str) -> bool {
 pub(super) fn read(text: &str) -> Result<Draft, Fault> {
     if text.len() > LIMIT_BYTES {
         return Err(Fault::TooLarge {
-            size_mib: (text.len() >> 20) as u64,
             limit_mib: (LIMIT_BYTES >> 20) as u64,
         });
     }

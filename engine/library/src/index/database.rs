@@ -1,13 +1,19 @@
 //! The SQLite file: the truth about what was added, what was read of it, and its vectors.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
+use super::damage;
 use super::error::IndexError;
+use super::types::SourceId;
+use crate::sqlite::keep_side_files;
 
+/// The file's name.
+pub(super) const FILE: &str = "passages.sqlite";
 const SCHEMA: &str = include_str!("schema.sql");
 const FORMAT: i64 = 1;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -19,11 +25,13 @@ pub(super) struct Database {
     folder: PathBuf,
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
+    /// It was found damaged while it was used.
+    is_damaged: AtomicBool,
 }
 
 impl Database {
     pub(super) fn open(folder: &Path) -> Result<Database, IndexError> {
-        let path = folder.join("passages.sqlite");
+        let path = folder.join(FILE);
         let mut options = std::fs::OpenOptions::new();
         options.write(true).create(true);
         #[cfg(unix)]
@@ -58,6 +66,42 @@ impl Database {
             folder: folder.to_owned(),
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
+            is_damaged: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it was found damaged while it was used.
+    pub(super) fn is_damaged(&self) -> bool {
+        self.is_damaged.load(Ordering::Relaxed)
+    }
+
+    fn error(&self, error: rusqlite::Error) -> IndexError {
+        let error = IndexError::database(&self.folder, error);
+        if matches!(error, IndexError::Damaged { .. }) {
+            damage::suspect(&self.folder);
+            self.is_damaged.store(true, Ordering::Relaxed);
+        }
+        error
+    }
+
+    /// Adds a file or folder, unless it is there.
+    pub(super) fn add_source(&self, path: &str, is_folder: bool) -> Result<SourceId, IndexError> {
+        self.write(|transaction| {
+            transaction.execute(
+                "INSERT INTO sources (path, is_folder, added_ms) VALUES (?1, ?2, ?3) ON CONFLICT (path) DO NOTHING",
+                params![path, is_folder, super::now_ms()],
+            )?;
+            transaction.query_row("SELECT id FROM sources WHERE path = ?1", [path], |row| row.get(0).map(SourceId))
+        })
+    }
+
+    /// The paths that were added, in order.
+    pub(super) fn paths(&self) -> Result<Vec<String>, IndexError> {
+        self.read(|connection| {
+            connection
+                .prepare("SELECT path FROM sources ORDER BY path")?
+                .query_map([], |row| row.get(0))?
+                .collect()
         })
     }
 
@@ -73,7 +117,7 @@ impl Database {
             transaction.commit()?;
             Ok(value)
         };
-        attempt().map_err(|error| IndexError::database(&self.folder, error))
+        attempt().map_err(|error| self.error(error))
     }
 
     /// Reads from one state of the file, whatever is written meanwhile.
@@ -86,7 +130,7 @@ impl Database {
             let transaction = reader.unchecked_transaction()?;
             job(&transaction)
         };
-        attempt().map_err(|error| IndexError::database(&self.folder, error))
+        attempt().map_err(|error| self.error(error))
     }
 
     /// Leaves no trace of what was deleted: the log of changes is emptied into the file, which overwrites.
@@ -94,7 +138,7 @@ impl Database {
         let writer = lock(&self.writer);
         writer
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-            .map_err(|error| IndexError::database(&self.folder, error))
+            .map_err(|error| self.error(error))
     }
 }
 
@@ -110,6 +154,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    keep_side_files(&connection)?;
     // What the last moments before a loss of power added is read again from the files.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -1,11 +1,14 @@
 //! What can go wrong with the document index. Each message says what, where, and what to do.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 use tantivy::TantivyError;
+use tantivy::directory::error::OpenWriteError;
 
 use crate::error::system_words;
+use crate::sqlite::is_without_room;
 
 /// Why the document index could not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -13,8 +16,8 @@ use crate::error::system_words;
 pub enum IndexError {
     /// The file of passages is damaged.
     #[error(
-        "the document index in {} is damaged; delete this folder and add your files again (the files themselves are \
-         as they were)",
+        "the document index in {} is damaged; your files themselves are as they were. Close every Reprise, then start \
+         it again or say: reprise index update. It reads them again",
         folder.display()
     )]
     Damaged {
@@ -36,7 +39,10 @@ pub enum IndexError {
         known: i64,
     },
     /// No space is left.
-    #[error("the disk with {} is full and the last change was not kept; free some space and try again", folder.display())]
+    #[error(
+        "the disk with {} is full, so that not all of the last change was kept; free some space and try again",
+        folder.display()
+    )]
     DiskFull {
         /// The index's folder.
         folder: PathBuf,
@@ -96,6 +102,7 @@ impl IndexError {
         match source.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => IndexError::Damaged { folder },
             Some(ErrorCode::DiskFull) => IndexError::DiskFull { folder },
+            _ if is_without_room(&source) => IndexError::DiskFull { folder },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 IndexError::ReadOnly { folder }
             }
@@ -108,12 +115,12 @@ impl IndexError {
         let folder = folder.to_owned();
         match source {
             TantivyError::LockFailure(..) => IndexError::InUse { folder },
+            source if is_full(&source) => IndexError::DiskFull { folder },
             source => IndexError::Keywords { folder, source },
         }
     }
 
     pub(super) fn files(doing: &'static str, path: &Path, source: std::io::Error) -> IndexError {
-        use std::io::ErrorKind;
         let folder = || path.to_owned();
         match source.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => IndexError::DiskFull { folder: folder() },
@@ -124,4 +131,14 @@ impl IndexError {
             },
         }
     }
+}
+
+/// Whether there was no room for a file of the keyword index.
+fn is_full(error: &TantivyError) -> bool {
+    let cause = match error {
+        TantivyError::IoError(cause)
+        | TantivyError::OpenWriteError(OpenWriteError::IoError { io_error: cause, .. }) => cause,
+        _ => return false,
+    };
+    matches!(cause.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

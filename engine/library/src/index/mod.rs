@@ -21,6 +21,7 @@
 //! ```
 
 mod choose;
+mod damage;
 mod database;
 mod error;
 mod keywords;
@@ -40,7 +41,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use reprise_engine::encoder::Encoder;
 use reprise_engine::store::private_folder;
-use rusqlite::params;
 use tantivy::TantivyError;
 
 pub use choose::{Chosen, fitting, in_reading_order, joined};
@@ -52,10 +52,15 @@ pub use types::{
 };
 pub use update::{Progress, Run, Updated};
 
+use crate::folders::shown;
 use crate::ocr::Ocr;
+use damage::InUse;
 use database::Database;
 use keywords::Keywords;
 use vectors::Vectors;
+
+/// The folder of the keyword index.
+const KEYWORDS: &str = "keywords";
 
 /// An index of documents. Share it between threads in an [`Arc`].
 pub struct Index {
@@ -68,6 +73,10 @@ pub struct Index {
     ocr: Option<Arc<Ocr>>,
     /// Of files that are yet to be read; never on disk.
     passwords: Mutex<HashMap<DocumentId, String>>,
+    /// A folder of the program's own.
+    left_out: Option<PathBuf>,
+    /// The last to be dropped.
+    _in_use: InUse,
 }
 
 impl std::fmt::Debug for Index {
@@ -87,10 +96,9 @@ impl Index {
     /// then, and [`Index::meaning`] says why.
     pub fn open(folder: &Path, encoder: Option<&Path>) -> Result<(Index, Vec<String>), IndexError> {
         private_folder(folder).map_err(|error| IndexError::files("make the folder", folder, error))?;
-        let database = Database::open(folder)?;
+        let (database, in_use, mut notices) = damage::open(folder)?;
         let (encoder, meaning) = load(encoder);
-        let at = folder.join("keywords");
-        let mut notices = Vec::new();
+        let at = folder.join(KEYWORDS);
         let opened = if at.exists() {
             Keywords::open(&at).map(Some)
         } else {
@@ -117,6 +125,8 @@ impl Index {
             vectors: Mutex::default(),
             ocr: None,
             passwords: Mutex::default(),
+            left_out: None,
+            _in_use: in_use,
         };
         if !is_sound {
             index.rebuild_keywords()?;
@@ -139,6 +149,14 @@ impl Index {
         self
     }
 
+    /// The same without what is in this folder, though a folder was added that has it: the program's own files are nothing
+    /// that a person wrote.
+    #[must_use]
+    pub fn leaving_out(mut self, folder: &Path) -> Index {
+        self.left_out = folder.canonicalize().ok();
+        self
+    }
+
     /// Adds a file or folder; the next update reads it. Adding it again changes nothing.
     ///
     /// # Errors
@@ -148,25 +166,30 @@ impl Index {
             .canonicalize()
             .map_err(|error| IndexError::files("find", path, error))?;
         let is_folder = path.is_dir();
+        let shown = shown(&path);
+        if !is_folder && !path.is_file() {
+            return Err(IndexError::Refused(format!(
+                "{shown} is neither a file nor a folder"
+            )));
+        }
+        if is_folder && self.left_out.as_ref().is_some_and(|own| path.starts_with(own)) {
+            return Err(IndexError::Refused(format!(
+                "{shown} is where Reprise keeps its own files; choose another folder"
+            )));
+        }
         let Some(text) = path.to_str() else {
             return Err(IndexError::Refused(format!(
-                "{}: its name is not valid Unicode; rename it",
-                path.display()
+                "{shown}: its name is not valid Unicode; rename it"
             )));
         };
         if path.starts_with(&self.folder) || self.folder.canonicalize().is_ok_and(|own| path.starts_with(own))
         {
             return Err(IndexError::Refused(format!(
-                "{text} is the index itself; choose another folder"
+                "{shown} is the index itself; choose another folder"
             )));
         }
-        let id = self.database.write(|transaction| {
-            transaction.execute(
-                "INSERT INTO sources (path, is_folder, added_ms) VALUES (?1, ?2, ?3) ON CONFLICT (path) DO NOTHING",
-                params![text, is_folder, now_ms()],
-            )?;
-            transaction.query_row("SELECT id FROM sources WHERE path = ?1", [text], |row| row.get(0).map(SourceId))
-        })?;
+        let id = self.database.add_source(text, is_folder)?;
+        damage::note(&self.folder, &self.database.paths()?)?;
         Ok(Source {
             id,
             path,
@@ -187,6 +210,9 @@ impl Index {
             return Err(IndexError::Refused("this is not in the index (any more)".into()));
         }
         let others: Vec<&Source> = sources.iter().filter(|one| one.id != source).collect();
+        // First, so that nothing brings back what is being taken out.
+        let paths = others.iter().map(|one| one.path.to_string_lossy().into_owned());
+        damage::note(&self.folder, &paths.collect::<Vec<_>>())?;
         let removed = self.database.write(|transaction| {
             let mut statement =
                 transaction.prepare("SELECT id, path, name FROM documents WHERE source = ?1")?;
@@ -310,6 +336,11 @@ impl Index {
     pub fn passages(&self, document: DocumentId) -> Result<Vec<StoredPassage>, IndexError> {
         self.database
             .read(|connection| rows::passages_between(connection, document, 0, usize::MAX))
+    }
+
+    /// Whether it was found damaged while it was used. Opened again once nobody has it open any more, it is begun anew.
+    pub fn is_damaged(&self) -> bool {
+        self.database.is_damaged()
     }
 
     /// Whether passages are found by what they mean.

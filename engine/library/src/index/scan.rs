@@ -1,11 +1,14 @@
 //! Which files a source has: hidden and ignored ones and folders of programs are left out, links to folders are not
 //! followed (so that loops cannot happen).
 
+use std::error::Error;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use ignore::WalkBuilder;
+
+use crate::error::system_words;
 
 /// Folders that programs fill, and nobody reads.
 const SKIPPED_FOLDERS: [&str; 6] = [
@@ -29,16 +32,20 @@ pub(super) struct Found {
 pub(super) struct Scanned {
     pub(super) files: Vec<Found>,
     /// Files and folders that could not be looked at, with the reason.
-    pub(super) troubles: Vec<String>,
+    pub(super) unseen: Vec<(PathBuf, String)>,
 }
 
-/// All files of a source; none when it is not there (an unplugged drive is no reason to forget what was read of it).
-pub(super) fn scan(root: &Path, is_cancelled: &dyn Fn() -> bool) -> Option<Scanned> {
+/// All files of a source, without what is in the folder that is `left_out`; none when the source is not there (an unplugged
+/// drive is no reason to forget what was read of it).
+pub(super) fn scan(root: &Path, left_out: Option<&Path>, is_cancelled: &dyn Fn() -> bool) -> Option<Scanned> {
     let metadata = root.metadata().ok()?;
     let mut scanned = Scanned {
         files: Vec::new(),
-        troubles: Vec::new(),
+        unseen: Vec::new(),
     };
+    let left_out = left_out
+        .filter(|folder| folder.starts_with(root))
+        .map(Path::to_owned);
     if metadata.is_file() {
         scanned.files.push(found(root.to_owned(), &metadata));
         return Some(scanned);
@@ -46,12 +53,15 @@ pub(super) fn scan(root: &Path, is_cancelled: &dyn Fn() -> bool) -> Option<Scann
     let walk = WalkBuilder::new(root)
         .follow_links(false)
         .git_global(false)
-        .filter_entry(|entry| {
+        .filter_entry(move |entry| {
             let name = entry.file_name().to_string_lossy();
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let is_skipped = || {
+                left_out.as_deref() == Some(entry.path())
+                    || SKIPPED_FOLDERS.contains(&name.as_ref()) && !is_own(entry.path(), &name)
+            };
             // What a person named is taken, whatever its name.
-            entry.depth() == 0
-                || !(is_folder && SKIPPED_FOLDERS.contains(&name.as_ref()) && !is_own(entry.path(), &name))
+            entry.depth() == 0 || !is_folder || !is_skipped()
         })
         .build();
     for entry in walk {
@@ -61,7 +71,10 @@ pub(super) fn scan(root: &Path, is_cancelled: &dyn Fn() -> bool) -> Option<Scann
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                scanned.troubles.push(error.to_string());
+                let why = reason(&error);
+                scanned
+                    .unseen
+                    .push((path_of(&error).unwrap_or(root).to_owned(), why));
                 continue;
             }
         };
@@ -82,6 +95,25 @@ pub(super) fn scan(root: &Path, is_cancelled: &dyn Fn() -> bool) -> Option<Scann
         }
     }
     Some(scanned)
+}
+
+/// Why something could not be looked at, in the system's words.
+fn reason(error: &ignore::Error) -> String {
+    let Some(outer) = error.io_error() else {
+        return error.to_string();
+    };
+    // What walks the folders puts words of its own around the system's.
+    let inner = outer.get_ref().and_then(|error| error.source());
+    system_words(inner.and_then(|error| error.downcast_ref()).unwrap_or(outer))
+}
+
+/// What could not be looked at.
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithLineNumber { err, .. } | ignore::Error::WithDepth { err, .. } => path_of(err),
+        _ => None,
+    }
 }
 
 /// Whether a folder is called like a program's and is not one: a program's `target` has a marker in it.
@@ -113,8 +145,8 @@ mod tests {
     use std::fs;
 
     fn names(root: &Path) -> Vec<String> {
-        let scanned = scan(root, &|| false).unwrap();
-        assert!(scanned.troubles.is_empty(), "{:?}", scanned.troubles);
+        let scanned = scan(root, Some(&root.join("own")), &|| false).unwrap();
+        assert!(scanned.unseen.is_empty(), "{:?}", scanned.unseen);
         let mut names: Vec<_> = scanned
             .files
             .iter()
@@ -144,6 +176,8 @@ mod tests {
             "target/x.txt",
             "sub/target/mine.txt",
             "private/secret.txt",
+            "own/kept.txt",
+            "deep/own/kept.txt",
             ".ignore",
         ] {
             let path = root.join(path);
@@ -158,9 +192,38 @@ mod tests {
             )
             .unwrap();
         }
-        assert_eq!(names(&root), ["deep/er/b.txt", "notes.md", "sub/target/mine.txt"]);
-        assert!(scan(&root.join("gone"), &|| false).is_none());
-        assert!(scan(&root, &|| true).is_none());
+        assert_eq!(
+            names(&root),
+            [
+                "deep/er/b.txt",
+                "deep/own/kept.txt",
+                "notes.md",
+                "sub/target/mine.txt"
+            ]
+        );
+        assert!(scan(&root.join("gone"), None, &|| false).is_none());
+        assert!(scan(&root, None, &|| true).is_none());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_cannot_be_looked_into_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::write(root.join("a.txt"), "x").unwrap();
+        // A path that is longer than the system takes: not even an administrator can read it. Named from the inside out.
+        let short = |depth: usize| (0..depth).fold(root.clone(), |path, _| path.join("d"));
+        fs::create_dir_all(short(20)).unwrap();
+        for depth in (1..=20).rev() {
+            fs::rename(short(depth), short(depth - 1).join("d".repeat(250))).unwrap();
+        }
+        let scanned = scan(&root, None, &|| false).unwrap();
+        assert_eq!(scanned.files.len(), 1);
+        let [(path, why)] = scanned.unseen.as_slice() else {
+            panic!("{:?}", scanned.unseen)
+        };
+        assert!(path.starts_with(&root) && path != &root, "{}", path.display());
+        assert!(why.contains("too long") && !why.contains("ddd"), "{why}");
     }
 
     #[cfg(unix)]

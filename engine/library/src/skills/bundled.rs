@@ -2,10 +2,11 @@
 //! them: what a person changed stays, and what was removed does not come back.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::error::SkillError;
-use super::files;
+use super::files::{self, SkillFile};
 use super::settings::Settings;
 use crate::files::write_whole;
 
@@ -36,9 +37,10 @@ pub fn install(folder: &Path, settings: &Settings) -> Result<(), SkillError> {
         let kept = decided.bundled.get(bundled.name);
         match (kept, at.is_dir()) {
             // Removed by the person, or there by another way.
-            (Some(_), false) | (None, true) => continue,
+            (Some(_), false) => continue,
+            (None, true) if !is_part(&at, bundled) => continue,
             (Some(hash), true) if files::hash(&at)? != *hash || is_current(&at, bundled) => continue,
-            (Some(_), true) | (None, false) => {}
+            (Some(_), true) | (None, _) => {}
         }
         for (file, text) in bundled.files {
             let path = at.join(file);
@@ -56,6 +58,19 @@ pub fn install(folder: &Path, settings: &Settings) -> Result<(), SkillError> {
         settings.change(|decisions| drop(decisions.bundled.insert(bundled.name.to_owned(), hash)))?;
     }
     Ok(())
+}
+
+/// Whether there is nothing but what an installation has written that did not come to its end.
+fn is_part(at: &Path, bundled: &Bundled) -> bool {
+    let Ok(there) = files::list(at) else {
+        return false;
+    };
+    let is_ours = |there: &SkillFile| bundled.files.iter().any(|(file, _)| *file == there.path);
+    let is_as_written = |(file, text): &(&str, &str)| match fs::read_to_string(at.join(file)) {
+        Ok(there) => there == *text,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    };
+    there.iter().all(is_ours) && bundled.files.iter().all(is_as_written)
 }
 
 fn is_current(at: &Path, bundled: &Bundled) -> bool {
@@ -87,6 +102,24 @@ mod tests {
         fs::remove_dir_all(folder.join("tidy-notes")).unwrap();
         install(&folder, &settings).unwrap();
         assert!(!folder.join("tidy-notes").exists());
+    }
+
+    #[test]
+    fn an_installation_that_did_not_come_to_its_end_is_completed() {
+        let home = tempfile::tempdir().unwrap();
+        let settings = Settings::in_folder(home.path());
+        let at = home.path().join("skills/tidy-notes");
+        fs::create_dir_all(&at).unwrap();
+        install(&home.path().join("skills"), &settings).unwrap();
+        assert!(Skill::load(&at).is_ok());
+
+        // One of the same name that a person made is theirs.
+        let other = tempfile::tempdir().unwrap();
+        let at = other.path().join("skills/tidy-notes");
+        fs::create_dir_all(&at).unwrap();
+        fs::write(at.join("mine.md"), "mine").unwrap();
+        install(&other.path().join("skills"), &Settings::in_folder(other.path())).unwrap();
+        assert!(!at.join("SKILL.md").exists());
     }
 
     #[test]

@@ -222,3 +222,34 @@ fn unknown_fields_of_a_later_export_do_no_harm() {
     file["turns"][0]["attachments"] = json!([]);
     bench.store().import_json(&file.to_string()).unwrap();
 }
+
+#[test]
+fn files_that_are_no_chats_are_refused_with_a_reason() {
+    let bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("picture.json"), [0xff, 0xd8, 0xff]).unwrap();
+    let mut nothing = valid();
+    nothing["turns"] = json!([]);
+    nothing["current"] = json!(null);
+    std::fs::write(at("nothing.json"), nothing.to_string()).unwrap();
+    std::fs::File::create(at("huge.json"))
+        .and_then(|file| file.set_len(1 << 40))
+        .unwrap();
+    std::fs::write(at("chat.json"), valid().to_string()).unwrap();
+    let refused = |name: &str| {
+        let refused = bench.store().import_file(&at(name));
+        refused.unwrap_err().to_string()
+    };
+    for (name, reason) in [
+        ("picture.json", "not text"),
+        ("nothing.json", "nothing in it"),
+        ("huge.json", "more than 256 MiB"),
+        ("missing.json", "cannot be read"),
+        (".", "not a file"),
+    ] {
+        assert!(refused(name).contains(reason), "{name}: {}", refused(name));
+    }
+    bench.store().import_file(&at("chat.json")).unwrap();
+    assert_eq!(bench.store().list().unwrap().chats.len(), 1);
+}

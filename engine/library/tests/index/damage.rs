@@ -64,9 +64,21 @@ fn a_keyword_index_of_something_else_is_noticed() {
     assert_eq!(found(&index, "apples"), ["a.txt"]);
 }
 
+/// Spoils the database.
+fn spoil(place: &Place, part: impl Fn(usize) -> std::ops::Range<usize>) {
+    let file = place.index_folder().join("passages.sqlite");
+    let mut bytes = fs::read(&file).unwrap();
+    let part = part(bytes.len());
+    bytes[part].fill(0x55);
+    fs::write(&file, bytes).unwrap();
+}
+
 #[test]
-fn a_damaged_database_is_told_with_what_to_do() {
-    for cut in [false, true] {
+fn a_damaged_database_is_begun_anew_with_what_was_added() {
+    // What shows when it is opened, and what shows only when it is used.
+    let parts: [fn(usize) -> std::ops::Range<usize>; 3] =
+        [|_| 0..100, |bytes| 4096..bytes, |bytes| bytes / 2..bytes];
+    for (case, part) in parts.into_iter().enumerate() {
         let place = Place::new();
         for n in 0..40 {
             place.write(
@@ -75,27 +87,48 @@ fn a_damaged_database_is_told_with_what_to_do() {
             );
         }
         drop(place.filled());
-        let file = place.index_folder().join("passages.sqlite");
-        let mut bytes = fs::read(&file).unwrap();
-        if cut {
-            bytes[..100].fill(0x55);
-        } else {
-            let end = bytes.len();
-            bytes[4096..end].fill(0x55);
+        spoil(&place, part);
+        let (mut index, mut notices) = Index::open(&place.index_folder(), None).unwrap();
+        assert_eq!(notices.is_empty(), case == 2, "case {case}: {notices:?}");
+        if notices.is_empty() {
+            let error = index.search("apples", 40).unwrap_err();
+            assert!(matches!(error, IndexError::Damaged { .. }), "{error}");
+            assert!(index.is_damaged());
+            // While one has it open, nobody takes it away.
+            let words = Index::open(&place.index_folder(), None).unwrap_err().to_string();
+            assert!(
+                words.contains("as they were") && words.contains("reprise index update"),
+                "{words}"
+            );
+            drop(index);
+            (index, notices) = Index::open(&place.index_folder(), None).unwrap();
         }
-        fs::write(&file, bytes).unwrap();
-        let outcome = Index::open(&place.index_folder(), None).and_then(|(index, _)| {
-            index.status()?;
-            index.search("apples", 5)
-        });
-        let error = outcome.unwrap_err();
-        assert!(matches!(error, IndexError::Damaged { .. }), "{error}");
-        let words = error.to_string();
-        assert!(
-            words.contains("delete this folder") && words.contains("as they were"),
-            "{words}"
-        );
+        assert_eq!(notices.len(), 1, "case {case}: {notices:?}");
+        assert!(notices[0].contains("read again"), "{notices:?}");
+        let sources = index.sources().unwrap();
+        assert!(sources.len() == 1 && sources[0].is_folder, "{sources:?}");
+        assert_eq!(found(&index, "apples"), [""; 0]);
+        update(&index);
+        assert_eq!(index.status().unwrap().ready, 40);
+        drop(index);
+        let (index, notices) = Index::open(&place.index_folder(), None).unwrap();
+        assert!(notices.is_empty(), "{notices:?}");
+        assert!(!found(&index, "apples").is_empty());
     }
+}
+
+#[test]
+fn what_was_taken_out_does_not_come_back_with_a_new_database() {
+    let place = Place::new();
+    place.write("a.txt", "about apples");
+    let index = place.filled();
+    let source = index.sources().unwrap()[0].id;
+    index.remove(source).unwrap();
+    drop(index);
+    spoil(&place, |_| 0..100);
+    let (index, notices) = Index::open(&place.index_folder(), None).unwrap();
+    assert!(notices[0].contains("add your files again"), "{notices:?}");
+    assert!(index.sources().unwrap().is_empty());
 }
 
 #[test]

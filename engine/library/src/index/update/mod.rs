@@ -23,6 +23,7 @@ use super::rows;
 use super::scan::{self, Found};
 use super::types::{DocumentId, Source, State, StoredPassage};
 use crate::error::GET_OCR;
+use crate::folders::shown;
 use reading::{Job, Outcome, read};
 
 /// Files of a commit, unless their text is long or time runs on.
@@ -151,22 +152,28 @@ impl Index {
         sources.sort_by_key(|source| source.is_folder);
         for source in sources {
             (run.progress)(&Progress::Looking(source.path.clone()));
-            let Some(scanned) = scan::scan(&source.path, &|| run.cancel.is_cancelled()) else {
+            let Some(scanned) = scan::scan(&source.path, self.left_out.as_deref(), &|| {
+                run.cancel.is_cancelled()
+            }) else {
                 if run.cancel.is_cancelled() {
                     return Ok(());
                 }
-                let path = source.path.display();
+                let path = shown(&source.path);
                 updated.troubles.push(format!(
                     "{path} is not there; what was read of it stays until it is back or removed from the index"
                 ));
                 continue;
             };
-            updated.troubles.extend(scanned.troubles);
+            let unseen = scanned.unseen.iter().map(|(path, why)| {
+                let path = shown(path);
+                format!("{path}: {why}; what was read of it stays")
+            });
+            updated.troubles.extend(unseen);
             let mut files = scanned.files;
             files.retain(|file| {
                 let is_text = file.path.to_str().is_some();
                 if !is_text {
-                    let path = file.path.display();
+                    let path = shown(&file.path);
                     updated
                         .troubles
                         .push(format!("{path}: its name is not valid Unicode; rename it"));
@@ -175,7 +182,7 @@ impl Index {
             });
             let gone = self
                 .database
-                .write(|transaction| note_files(transaction, &source, &files))?;
+                .write(|transaction| note_files(transaction, &source, &files, &scanned.unseen))?;
             updated.gone.documents += gone.len();
             updated
                 .gone
@@ -478,6 +485,7 @@ fn note_files(
     transaction: &rusqlite::Transaction<'_>,
     source: &Source,
     files: &[Found],
+    unseen: &[(PathBuf, String)],
 ) -> rusqlite::Result<Vec<(DocumentId, String)>> {
     let still = transaction.query_row(
         "SELECT count(*) FROM sources WHERE id = ?1",
@@ -507,11 +515,24 @@ fn note_files(
             file.modified_ns
         ])?;
     }
-    let mut statement = transaction.prepare_cached("SELECT id, name FROM documents WHERE source = ?1")?;
-    let known: Vec<(DocumentId, String)> = statement
-        .query_map([source.id.0], |row| Ok((DocumentId(row.get(0)?), row.get(1)?)))?
+    let mut statement =
+        transaction.prepare_cached("SELECT id, name, path FROM documents WHERE source = ?1")?;
+    let known: Vec<(DocumentId, String, String)> = statement
+        .query_map([source.id.0], |row| {
+            Ok((DocumentId(row.get(0)?), row.get(1)?, row.get(2)?))
+        })?
         .collect::<rusqlite::Result<_>>()?;
-    let gone: Vec<_> = known.into_iter().filter(|(id, _)| !here.contains(id)).collect();
+    // What is in a folder that could not be looked into is there, for all that is known.
+    let is_unseen = |path: &str| {
+        unseen
+            .iter()
+            .any(|(folder, _)| Path::new(path).starts_with(folder))
+    };
+    let gone: Vec<_> = known
+        .into_iter()
+        .filter(|(id, _, path)| !here.contains(id) && !is_unseen(path))
+        .map(|(id, name, _)| (id, name))
+        .collect();
     for (id, _) in &gone {
         rows::delete_document(transaction, *id)?;
     }
@@ -523,4 +544,38 @@ pub(super) fn file_name(path: &Path) -> String {
         .unwrap_or(path.as_os_str())
         .to_string_lossy()
         .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_a_folder_that_cannot_be_looked_into_are_not_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("notes");
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        for name in ["a.txt", "sub/b.txt"] {
+            std::fs::write(root.join(name), name).unwrap();
+        }
+        let (index, _) = Index::open(&folder.path().join("index"), None).unwrap();
+        let source = index.add(&root).unwrap();
+        let mut run = Run {
+            cancel: CancelToken::default(),
+            is_busy: &|| false,
+            progress: &mut |_| (),
+            threads: 1,
+        };
+        assert_eq!(index.update(&mut run).unwrap().read, 2);
+        let unseen = [(root.join("sub"), "a reason".to_owned())];
+        let note = |unseen: &[(PathBuf, String)]| {
+            let gone = index
+                .database
+                .write(|transaction| note_files(transaction, &source, &[], unseen))
+                .unwrap();
+            gone.into_iter().map(|(_, name)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(note(&unseen), ["a.txt"]);
+        assert_eq!(note(&[]), ["b.txt"]);
+    }
 }

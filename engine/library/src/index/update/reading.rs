@@ -56,7 +56,6 @@ pub(super) fn read(job: &Job, ocr: Option<&Arc<Ocr>>, cancel: &CancelToken) -> O
     };
     if job.bytes > LIMIT_BYTES {
         let fault = Fault::TooLarge {
-            size_mib: job.bytes >> 20,
             limit_mib: LIMIT_BYTES >> 20,
         };
         return fails(fault.to_string());
