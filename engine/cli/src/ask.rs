@@ -1,6 +1,6 @@
 //! `reprise ask`: one question about documents.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reprise_engine::{GenerateOptions, Owner, Reuse, SegmentKind, StopReason};
@@ -236,7 +236,13 @@ fn of_index(
             if let Some(why) = meaning.why_not() {
                 note(&format!("note: {why}"));
             }
-            let labels: Vec<&str> = found.given.iter().map(|given| given.label.as_str()).collect();
+            let path_of = |given: &Given| match &given.source {
+                Origin::Passage { path, .. } => PathBuf::from(path),
+                _ => PathBuf::new(),
+            };
+            let paths: Vec<PathBuf> = found.given.iter().map(path_of).collect();
+            let told = |(given, path): (&Given, &PathBuf)| told_apart(&given.label, path, &paths);
+            let labels: Vec<String> = found.given.iter().zip(&paths).map(told).collect();
             format!(
                 "[using {} of {}, {tokens}: {}]",
                 counted(found.given.len(), "passage"),
@@ -315,6 +321,15 @@ fn around(user: Vec<Part>) -> [Message; 2] {
     ]
 }
 
+/// What a document or passage of this file is called, with its folder where another file of the same name is among them.
+fn told_apart(name: &str, path: &Path, all: &[PathBuf]) -> String {
+    let is_namesake = |other: &PathBuf| other.file_name() == path.file_name() && other != path;
+    match path.parent() {
+        Some(folder) if all.iter().any(is_namesake) => format!("{name} in {}", folders::shown(folder)),
+        _ => name.to_owned(),
+    }
+}
+
 /// Which passages the answer stands on.
 fn used(selection: &Selection, documents: usize) -> String {
     let tokens = counted(selection.tokens(), "token");
@@ -326,21 +341,29 @@ fn used(selection: &Selection, documents: usize) -> String {
         };
         return format!("[using {what}, {tokens}]");
     }
-    let mut places: Vec<(&str, Vec<String>)> = Vec::new();
+    let paths: Vec<PathBuf> = selection
+        .used()
+        .iter()
+        .map(|passage| passage.path.clone())
+        .collect();
+    let mut places: Vec<(&Passage, Vec<String>)> = Vec::new();
     for passage in selection.used() {
         let place = passage.place.to_string();
         match places.last_mut() {
-            Some((document, listed)) if *document == passage.document => {
+            Some((before, listed)) if before.path == passage.path && before.document == passage.document => {
                 if listed.last() != Some(&place) {
                     listed.push(place);
                 }
             }
-            _ => places.push((&passage.document, vec![place])),
+            _ => places.push((passage, vec![place])),
         }
     }
     let listed: Vec<_> = places
         .iter()
-        .map(|(document, places)| format!("{document}: {}", places.join(", ")))
+        .map(|(passage, places)| {
+            let name = told_apart(&passage.document, &passage.path, &paths);
+            format!("{name}: {}", places.join(", "))
+        })
         .collect();
     let count = format!(
         "{} of {} passages, {tokens}",
@@ -361,6 +384,13 @@ mod tests {
 
     fn words(text: &str) -> usize {
         text.split_whitespace().count()
+    }
+
+    #[test]
+    fn files_of_one_name_are_told_apart_by_their_folders() {
+        let paths = ["/x/a.md", "/y/a.md", "/y/b.md"].map(PathBuf::from);
+        let told = |path: usize| told_apart("name", &paths[path], &paths);
+        assert_eq!([told(0), told(1), told(2)], ["name in /x", "name in /y", "name"]);
     }
 
     #[test]

@@ -86,8 +86,8 @@ pub fn run(action: CacheAction) -> Outcome {
             folders::shown(&folder)
         )));
     };
-    if cache.was_mended() {
-        note("note: what an interrupted program had left was put in order first");
+    if let Some(mended) = cache.mended() {
+        note(&format!("note: {mended}"));
     }
     let store = cache.store();
     match action {

@@ -24,8 +24,8 @@ pub struct Cache<'a> {
     engine: Option<&'a Engine>,
     /// Chunks that were in the engine's memory when this was made.
     in_memory: HashSet<ChunkId>,
-    /// Whether what an interrupted program had left was put in order at opening.
-    was_mended: bool,
+    /// What was put in order at opening.
+    mended: Option<String>,
 }
 
 /// An owner, and what is kept for it. Chunks with several owners count for each.
@@ -93,7 +93,7 @@ impl Cache<'static> {
             store,
             engine: None,
             in_memory: HashSet::new(),
-            was_mended: !recovery.is_clean(),
+            mended: recovery.told(),
         }))
     }
 }
@@ -112,13 +112,13 @@ impl<'a> Cache<'a> {
             store,
             engine: Some(engine),
             in_memory: in_memory.into_iter().collect(),
-            was_mended: false,
+            mended: None,
         }))
     }
 
-    /// Whether what an interrupted program had left was put in order at opening.
-    pub fn was_mended(&self) -> bool {
-        self.was_mended
+    /// What was put in order at opening, as the rest of a sentence.
+    pub fn mended(&self) -> Option<&str> {
+        self.mended.as_deref()
     }
 
     /// The store itself, for what only looks.

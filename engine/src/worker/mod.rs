@@ -1024,8 +1024,8 @@ fn keeper_of(loaded: &Loaded, choice: &StoreChoice) -> Result<Keeper, EngineErro
         ..StoreOptions::default()
     };
     let (store, recovery) = ChunkStore::open(&choice.folder, options)?;
-    if !recovery.is_clean() {
-        tracing::info!(?recovery, "the stored chunks were put in order");
+    if let Some(told) = recovery.told() {
+        tracing::warn!(?recovery, "{told}");
     }
     let model = KeptModel {
         fingerprint: loaded.gguf.fingerprint(),

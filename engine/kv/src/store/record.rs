@@ -33,7 +33,7 @@ impl fmt::Display for ChunkId {
 impl FromStr for ChunkId {
     type Err = StoreError;
 
-    /// From the sixteen digits that it is shown as.
+    /// From the sixteen hexadecimal digits that it is shown as.
     fn from_str(text: &str) -> Result<ChunkId, StoreError> {
         let is_plain = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         i64::from_str_radix(text, 16)
@@ -42,7 +42,7 @@ impl FromStr for ChunkId {
             .map(ChunkId)
             .ok_or_else(|| {
                 StoreError::NoName(format!(
-                    "{text:?} is no chunk's number: those have sixteen digits"
+                    "{text:?} is no chunk's number: those have sixteen digits, of 0 to 9 and a to f, and begin with 0 to 7"
                 ))
             })
     }

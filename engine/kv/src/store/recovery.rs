@@ -25,6 +25,18 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// What a person should know of it, as the rest of a sentence; nothing where nothing had to be put right.
+    pub fn told(&self) -> Option<String> {
+        match &self.index {
+            IndexState::Rebuilt { reason } => Some(format!(
+                "the index of what was kept could not be used ({reason}), so that nothing of it is left; texts are read \
+                 once more"
+            )),
+            _ if self.is_clean() => None,
+            _ => Some("what an interrupted program had left was put in order first".into()),
+        }
+    }
+
     /// Whether nothing had to be put right.
     pub fn is_clean(&self) -> bool {
         let removed = self.files_without_rows + self.rows_without_files + self.unfinished_files;

@@ -121,7 +121,10 @@ impl IndexError {
     }
 
     pub(super) fn files(doing: &'static str, path: &Path, source: std::io::Error) -> IndexError {
-        let folder = || path.to_owned();
+        let folder = || {
+            let is_folder = |path: &&Path| path.is_dir();
+            path.ancestors().find(is_folder).unwrap_or(path).to_owned()
+        };
         match source.kind() {
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded => IndexError::DiskFull { folder: folder() },
             _ => IndexError::Files {

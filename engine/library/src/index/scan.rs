@@ -1,7 +1,6 @@
 //! Which files a source has: hidden and ignored ones and folders of programs are left out, links to folders are not
 //! followed (so that loops cannot happen).
 
-use std::error::Error;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
