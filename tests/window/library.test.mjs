@@ -154,6 +154,27 @@ test('questions in another order after a restart are answered sooner', async () 
   await machine.picture('reuse-elsewhere');
 });
 
+test('the inspector shows what stood elsewhere before', async () => {
+  await newChat(machine);
+  // It was read behind other documents.
+  await mention(machine, '@', 'autumn.md');
+  const { prompt, reused } = await askFor('What did the keeper count in autumn?');
+  assert.ok(reused > prompt / 2, `${reused} of ${prompt}`);
+  await (await machine.last('button', /Show how this prompt was read/)).click();
+  await until(() => machine.run(`return document.querySelector('[data-sum]') !== null`), 'the inspector');
+  const figures = await machine.run(
+    `return [...document.querySelectorAll('[data-kind] dd')].map((dd) => Number(dd.innerText.replaceAll(/\\D/g, '')));`,
+  );
+  const [, moved, recomputed] = figures;
+  assert.ok(moved > 0 && recomputed > 0, figures.join(', '));
+  assert.deepEqual(await machine.violations(), []);
+  await machine.picture('inspector-elsewhere-light');
+  await machine.run(`document.documentElement.dataset.theme = 'dark'`);
+  await machine.picture('inspector-elsewhere-dark');
+  await machine.run(`delete document.documentElement.dataset.theme`);
+  await closeDialog(machine);
+});
+
 test('skills are listed with what they take, looked at, switched and chosen', async () => {
   await machine.click('button', 'Skills');
   await until(async () => (await shown('skills-screen')).length === 1, 'the screen');

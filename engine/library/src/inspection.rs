@@ -18,6 +18,8 @@ use serde::Serialize;
 use crate::assistant::LaidOut;
 use crate::cache::{Cache, CacheError, KeptChunk, name_of};
 use crate::chats::{ChatStore, TurnId};
+use crate::converse::CHAT_OWNER;
+use crate::index::{DOCUMENT_OWNER, DocumentId};
 
 /// Prompts that are remembered: a long one takes some 50 kB.
 const MOST_READINGS: usize = 100;
@@ -488,8 +490,8 @@ fn stretches_of(
                     SegmentKind::Turn => PromptPart::Turn,
                     SegmentKind::Question => PromptPart::Question,
                 },
-                owner: owner.map(|owner| {
-                    let name = names.entry(owner).or_insert_with(|| name_of(owner, chats));
+                owner: owner.filter(|owner| is_shown(segment, owner)).map(|owner| {
+                    let name = names.entry(owner).or_insert_with(|| short_name_of(owner, chats));
                     name.clone()
                 }),
                 chunk: chunk.map(ChunkId::to_string),
@@ -498,6 +500,21 @@ fn stretches_of(
         }
     }
     stretches
+}
+
+/// Whether it says anything whose a stretch is: what the template writes before a document or skill is kept with that, and is
+/// no part of it.
+fn is_shown(segment: Option<&Segment>, owner: &Owner) -> bool {
+    segment.is_none_or(|segment| segment.kind != SegmentKind::Turn) || owner.kind() == CHAT_OWNER
+}
+
+/// What a person knows an owner by, of a document its file's name.
+fn short_name_of(owner: &Owner, chats: &ChatStore) -> String {
+    let name = name_of(owner, chats);
+    match DocumentId::of_owner(&name) {
+        Some((file, _)) if owner.kind() == DOCUMENT_OWNER => file.to_owned(),
+        _ => name,
+    }
 }
 
 /// The texts of stretches, one after the other: a character whose tokens are in two of them stands in the second.
@@ -565,7 +582,11 @@ fn chunks_of(cache: &Cache<'_>, chats: &ChatStore, spans: &[Span]) -> Result<Vec
                 id: id.to_string(),
                 used_tokens,
                 owners: kept.as_ref().map_or_else(Vec::new, |(record, _)| {
-                    record.owners.iter().map(|owner| name_of(owner, chats)).collect()
+                    record
+                        .owners
+                        .iter()
+                        .map(|owner| short_name_of(owner, chats))
+                        .collect()
                 }),
                 kept: kept.map(|(record, summary)| cache.shown(&record, summary)),
             }
