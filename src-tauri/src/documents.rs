@@ -619,10 +619,9 @@ impl Inner {
 
     /// Watches the sources; what cannot be watched is noted.
     fn watch(&self) -> Option<Watch> {
-        let sources = self.index().and_then(|index| Ok(index.sources()?));
         let wishes = self.wishes.clone();
-        let watch = sources.and_then(|sources| {
-            Ok(Watch::start(&sources, move || {
+        let watch = self.index().and_then(|index| {
+            Ok(index.watch(move || {
                 let _ = wishes.send(Wish::Update);
             })?)
         });

@@ -58,6 +58,7 @@ use damage::InUse;
 use database::Database;
 use keywords::Keywords;
 use vectors::Vectors;
+use watch::Watch;
 
 /// The folder of the keyword index.
 const KEYWORDS: &str = "keywords";
@@ -261,6 +262,14 @@ impl Index {
             Err(error) => return Err(error),
         }
         Ok(removed)
+    }
+
+    /// Watches what was added for changes; `changed` is called on a thread of its own, where it may take its time.
+    ///
+    /// # Errors
+    /// When the index cannot be read, or the system has no way to watch.
+    pub fn watch(&self, changed: impl FnMut() + Send + 'static) -> Result<Watch, IndexError> {
+        Watch::start(&self.sources()?, self.left_out.clone(), changed)
     }
 
     /// Gives the password of a document that is encrypted; the next update reads it. It is kept in memory until then.

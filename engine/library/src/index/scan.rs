@@ -115,6 +115,20 @@ fn path_of(error: &ignore::Error) -> Option<&Path> {
     }
 }
 
+/// Whether a change of this path can change what a source has; what is left out changes all the time, the program's own files
+/// with every look at the source.
+pub(super) fn matters(root: &Path, path: &Path, left_out: Option<&Path>) -> bool {
+    let Ok(below) = path.strip_prefix(root) else {
+        return false;
+    };
+    // Hidden ones are left out; these say what else is.
+    let is_seen = |name: &str| !name.starts_with('.') || name == ".ignore" || name == ".gitignore";
+    !left_out.is_some_and(|folder| path.starts_with(folder))
+        && below
+            .components()
+            .all(|part| is_seen(&part.as_os_str().to_string_lossy()))
+}
+
 /// Whether a folder is called like a program's and is not one: a program's `target` has a marker in it.
 fn is_own(path: &Path, name: &str) -> bool {
     match name {
@@ -202,6 +216,23 @@ mod tests {
         );
         assert!(scan(&root.join("gone"), None, &|| false).is_none());
         assert!(scan(&root, None, &|| true).is_none());
+    }
+
+    #[test]
+    fn changes_of_what_is_left_out_do_not_matter() {
+        let (root, own) = (Path::new("/home/me"), Path::new("/home/me/Library/reprise"));
+        let matters = |path: &str| matters(root, Path::new(path), Some(own));
+        for path in ["/home/me/notes/a.md", "/home/me", "/home/me/notes/.gitignore"] {
+            assert!(matters(path), "{path}");
+        }
+        for path in [
+            "/home/me/Library/reprise/index/passages.sqlite-wal",
+            "/home/me/.cache/browser/x",
+            "/home/me/notes/.a.md.swp",
+            "/home/you/a.md",
+        ] {
+            assert!(!matters(path), "{path}");
+        }
     }
 
     #[cfg(unix)]

@@ -10,6 +10,7 @@ use notify::event::EventKind;
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use super::error::IndexError;
+use super::scan;
 use super::types::Source;
 
 /// Quiet for so long, and changes are looked at.
@@ -56,12 +57,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches these sources; `changed` is called on a thread of its own, where it may take its time.
-    ///
-    /// # Errors
-    /// When the system has no way to watch.
-    pub fn start(
+    /// Watches these sources, without what is in the folder that is `left_out`; `changed` is called on a thread of its own,
+    /// where it may take its time.
+    pub(super) fn start(
         sources: &[Source],
+        left_out: Option<PathBuf>,
         mut changed: impl FnMut() + Send + 'static,
     ) -> Result<Watch, IndexError> {
         let cannot = |path: &Path, error: notify::Error| {
@@ -84,7 +84,10 @@ impl Watch {
                     !matches!(event.kind, EventKind::Access(_))
                         && (event.paths.is_empty()
                             || event.paths.iter().any(|path| {
-                                files.contains(path) || folders.iter().any(|folder| path.starts_with(folder))
+                                files.contains(path)
+                                    || folders
+                                        .iter()
+                                        .any(|folder| scan::matters(folder, path, left_out.as_deref()))
                             }))
                 }
                 // Events were lost.

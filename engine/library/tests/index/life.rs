@@ -369,15 +369,15 @@ fn what_means_the_same_is_found_without_a_common_word() {
 
 #[test]
 fn changes_on_disk_are_told() {
-    use reprise_library::index::watch::Watch;
     let place = Place::new();
     let index = place.filled();
     let (sender, receiver) = std::sync::mpsc::channel();
-    let watch = Watch::start(&index.sources().unwrap(), move || {
-        // The test has ended when nobody listens.
-        let _ = sender.send(());
-    })
-    .unwrap();
+    let watch = index
+        .watch(move || {
+            // The test has ended when nobody listens.
+            let _ = sender.send(());
+        })
+        .unwrap();
     assert!(watch.troubles.is_empty(), "{:?}", watch.troubles);
     place.write("new.txt", "about plums");
     // However long it takes: what happens is what counts.
