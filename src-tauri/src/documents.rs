@@ -537,13 +537,13 @@ impl Inner {
     /// The index, opened once; and again where it was found damaged, which begins it anew.
     fn index(&self) -> Result<Arc<Index>, Failure> {
         let mut opened = lock(&self.index);
-        let was_damaged = match &*opened {
-            Some(index) if !index.is_damaged() => return Ok(Arc::clone(index)),
-            before => before.is_some(),
-        };
+        if let Some(index) = opened.as_ref().filter(|index| !index.is_damaged()) {
+            return Ok(Arc::clone(index));
+        }
         *opened = None;
         let (index, notices) = Index::open(&self.folders.index, Some(&self.folders.encoder))?;
-        if was_damaged {
+        // What was begun anew is read again, whoever opened it.
+        if !notices.is_empty() {
             let _ = self.wishes.send(Wish::Update);
         }
         for message in notices {

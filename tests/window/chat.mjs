@@ -95,6 +95,10 @@ export async function openSettings(machine, section) {
   if (section) await machine.click('tab', section);
 }
 
+/** Waits until the inspector shows a prompt. */
+export const inspector = (machine) =>
+  until(() => machine.run(`return document.querySelector('[data-sum]') !== null`), 'the inspector');
+
 export async function closeDialog(machine) {
   await machine.press(Key.ESCAPE);
   await until(async () => !(await machine.byRole('dialog')), 'the dialog to close');

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before } from 'node:test';
-import { answerAtMost, closeDialog, dark, drop, main, mention, newChat, openChat, openSettings, send, titles, untilFinished } from './chat.mjs';
+import { answerAtMost, closeDialog, dark, drop, inspector, main, mention, newChat, openChat, openSettings, send, titles, untilFinished } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
 
 const handbook = readFileSync(new URL('../../assets/handbook.md', import.meta.url), 'utf8');
@@ -161,7 +161,7 @@ test('the inspector shows what stood elsewhere before', async () => {
   const { prompt, reused } = await askFor('What did the keeper count in autumn?');
   assert.ok(reused > prompt / 2, `${reused} of ${prompt}`);
   await (await machine.last('button', /Show how this prompt was read/)).click();
-  await until(() => machine.run(`return document.querySelector('[data-sum]') !== null`), 'the inspector');
+  await inspector(machine);
   const figures = await machine.run(
     `return [...document.querySelectorAll('[data-kind] dd')].map((dd) => Number(dd.innerText.replaceAll(/\\D/g, '')));`,
   );
@@ -169,7 +169,7 @@ test('the inspector shows what stood elsewhere before', async () => {
   assert.ok(moved > 0 && recomputed > 0, figures.join(', '));
   assert.deepEqual(await machine.violations(), []);
   await machine.picture('inspector-elsewhere-light');
-  await machine.run(`document.documentElement.dataset.theme = 'dark'`);
+  await dark(machine);
   await machine.picture('inspector-elsewhere-dark');
   await machine.run(`delete document.documentElement.dataset.theme`);
   await closeDialog(machine);

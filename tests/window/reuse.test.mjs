@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
-import { answerAtMost, ask, closeDialog, main, openChat, openSettings, paste, titles, untilFinished } from './chat.mjs';
+import { answerAtMost, ask, closeDialog, inspector, main, openChat, openSettings, paste, titles, untilFinished } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
 
 const TEXT = Array.from(
@@ -29,7 +29,7 @@ async function footer() {
 
 /** What the inspector shows, once it is there. */
 async function inspected() {
-  await until(() => machine.run(`return document.querySelector('[data-sum]') !== null`), 'the inspector');
+  await inspector(machine);
   return machine.run(`
     const kinds = {};
     for (const row of document.querySelectorAll('[data-kind]')) kinds[row.dataset.kind] = row.querySelector('dd').innerText;

@@ -350,7 +350,7 @@ fn used(selection: &Selection, documents: usize) -> String {
     for passage in selection.used() {
         let place = passage.place.to_string();
         match places.last_mut() {
-            Some((before, listed)) if before.path == passage.path && before.document == passage.document => {
+            Some((before, listed)) if before.path == passage.path => {
                 if listed.last() != Some(&place) {
                     listed.push(place);
                 }

@@ -1,6 +1,32 @@
 //! What chats and documents need of SQLite alike.
 
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
 use rusqlite::{Connection, ffi};
+
+/// What the names of a database's files end in. Those that SQLite keeps beside it come first: without them it may lack its
+/// last changes.
+pub(crate) const SUFFIXES: [&str; 3] = ["-wal", "-shm", ""];
+
+/// A file beside a database.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path.as_os_str());
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Removes a database with the files beside it, as far as they are there.
+pub(crate) fn remove_database(path: &Path) -> io::Result<()> {
+    for suffix in SUFFIXES {
+        match std::fs::remove_file(with_suffix(path, suffix)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 /// Leaves the database's log and its shared memory in place when the last connection is closed. They are small, and without
 /// them a database on a disk that has become full could not even be read: the shared memory is a file that has its length

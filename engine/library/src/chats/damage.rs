@@ -1,13 +1,13 @@
 //! Files that are not as they should be: recognised before anything is written to them, moved aside and never deleted,
 //! and read row by row for what is still there.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::error::StoreError;
 use super::{open, salvage, schema};
+use crate::sqlite::{SUFFIXES, remove_database, with_suffix};
 
 /// What kind of file was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ pub(super) fn open_to_read(path: &Path) -> rusqlite::Result<Connection> {
 /// damaged file, or the new one under its first name (see [`complete_recovery`]).
 pub(super) fn recover(path: &Path, migrations: &[&str]) -> Result<String, StoreError> {
     let rescued = rescued_name(path);
-    remove_database(&rescued)?;
+    remove_database(&rescued).map_err(|error| StoreError::files("remove", &rescued, error))?;
     let saved = salvage::salvage(path, &rescued, migrations)?;
     let aside = free_name(path, |number| format!(".damaged-{number}"));
     move_database(path, &aside)?;
@@ -193,24 +193,4 @@ fn move_database(from: &Path, to: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
-}
-
-fn remove_database(path: &Path) -> Result<(), StoreError> {
-    for suffix in SUFFIXES {
-        match std::fs::remove_file(with_suffix(path, suffix)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::files("remove", path, error));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-const SUFFIXES: [&str; 3] = ["-wal", "-shm", ""];
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path.as_os_str());
-    name.push(suffix);
-    PathBuf::from(name)
 }

@@ -19,6 +19,11 @@ const MOST_TURNS: usize = 200_000;
 const LAST_MS: i64 = 253_402_300_799_999;
 
 impl ChatStore {
+    /// Adds a chat that was exported as JSON, with all its branches, as a new chat at the top of the list.
+    pub fn import_json(&self, json: &str) -> Result<ChatSummary, StoreError> {
+        self.insert(&checked(json)?)
+    }
+
     /// The same of a file.
     ///
     /// # Errors
@@ -46,11 +51,6 @@ impl ChatStore {
             return Err(StoreError::Import("there is nothing in it".into()));
         }
         self.insert(&file)
-    }
-
-    /// Adds a chat that was exported as JSON, with all its branches, as a new chat at the top of the list.
-    pub fn import_json(&self, json: &str) -> Result<ChatSummary, StoreError> {
-        self.insert(&checked(json)?)
     }
 
     fn insert(&self, file: &ChatFile) -> Result<ChatSummary, StoreError> {

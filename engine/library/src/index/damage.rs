@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::database::{self, Database};
 use super::error::IndexError;
 use crate::files::write_whole;
+use crate::sqlite::remove_database;
 
 /// What was added, as a list of paths in JSON.
 const LIST: &str = "sources.json";
@@ -119,10 +120,8 @@ fn begin_anew(folder: &Path) -> Result<String, IndexError> {
     };
     let keywords = folder.join(super::KEYWORDS);
     gone(&keywords, fs::remove_dir_all(&keywords))?;
-    for ending in ["-wal", "-shm", ""] {
-        let path = folder.join(format!("{}{ending}", database::FILE));
-        gone(&path, fs::remove_file(&path))?;
-    }
+    let path = folder.join(database::FILE);
+    gone(&path, remove_database(&path))?;
     let database = Database::open(folder)?;
     for path in &paths {
         database.add_source(path, Path::new(path).is_dir())?;

@@ -42,9 +42,7 @@ pub(super) fn scan(root: &Path, left_out: Option<&Path>, is_cancelled: &dyn Fn()
         files: Vec::new(),
         unseen: Vec::new(),
     };
-    let left_out = left_out
-        .filter(|folder| folder.starts_with(root))
-        .map(Path::to_owned);
+    let left_out = left_out.map(Path::to_owned);
     if metadata.is_file() {
         scanned.files.push(found(root.to_owned(), &metadata));
         return Some(scanned);

@@ -112,6 +112,12 @@ mod tests {
         fs::create_dir_all(&at).unwrap();
         install(&home.path().join("skills"), &settings).unwrap();
         assert!(Skill::load(&at).is_ok());
+        let half = tempfile::tempdir().unwrap();
+        let to = half.path().join("skills/tidy-notes");
+        fs::create_dir_all(&to).unwrap();
+        fs::copy(at.join("SKILL.md"), to.join("SKILL.md")).unwrap();
+        install(&half.path().join("skills"), &Settings::in_folder(half.path())).unwrap();
+        assert_eq!(Skill::load(&to).unwrap().files.len(), 2);
 
         // One of the same name that a person made is theirs.
         let other = tempfile::tempdir().unwrap();
