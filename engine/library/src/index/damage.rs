@@ -41,7 +41,7 @@ fn file(folder: &Path) -> Result<(File, PathBuf), IndexError> {
 /// Opens the database, and begins it anew where it is damaged; the notices are for the person.
 pub(super) fn open(folder: &Path) -> Result<(Database, InUse, Vec<String>), IndexError> {
     let in_use = InUse::begin(folder)?;
-    let opened = match is_suspect(folder) {
+    let opened = match is_suspect(folder) || is_lost(folder)? {
         true => Err(IndexError::Damaged {
             folder: folder.to_owned(),
         }),
@@ -77,6 +77,25 @@ pub(super) fn note(folder: &Path, paths: &[String]) -> Result<(), IndexError> {
     write_whole(&list, &json).map_err(|error| IndexError::files("write", &list, error))
 }
 
+/// The paths that were added.
+fn listed(folder: &Path) -> Result<Vec<String>, IndexError> {
+    let list = folder.join(LIST);
+    match fs::read(&list) {
+        Ok(json) => Ok(serde_json::from_slice(&json).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the list of what was added cannot be read");
+            Vec::new()
+        })),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(IndexError::files("read", &list, error)),
+    }
+}
+
+/// Whether the database is gone or empty, though something was added.
+fn is_lost(folder: &Path) -> Result<bool, IndexError> {
+    let is_there = fs::metadata(folder.join(database::FILE)).is_ok_and(|facts| facts.len() > 0);
+    Ok(!is_there && !listed(folder)?.is_empty())
+}
+
 /// Notes that the database failed while it was used.
 pub(super) fn suspect(folder: &Path) {
     if let Err(error) = fs::write(
@@ -105,15 +124,7 @@ fn begin_anew(folder: &Path) -> Result<String, IndexError> {
         Err(TryLockError::Error(error)) => return Err(IndexError::files("lock", &path, error)),
     }
     suspect(folder);
-    let list = folder.join(LIST);
-    let paths = match fs::read(&list) {
-        Ok(json) => serde_json::from_slice::<Vec<String>>(&json).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the list of what was added cannot be read");
-            Vec::new()
-        }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(IndexError::files("read", &list, error)),
-    };
+    let paths = listed(folder)?;
     let gone = |path: &Path, outcome: std::io::Result<()>| match outcome {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(IndexError::files("remove", path, error)),
         _ => Ok(()),

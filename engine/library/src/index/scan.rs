@@ -2,6 +2,7 @@
 //! followed (so that loops cannot happen).
 
 use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -79,16 +80,31 @@ pub(super) fn scan(root: &Path, left_out: Option<&Path>, is_cancelled: &dyn Fn()
             continue;
         };
         // Links to files count, unless the file is in the folder anyway.
-        let metadata = if kind.is_symlink() {
-            match entry.path().canonicalize() {
-                Ok(target) if !target.starts_with(root) => target.metadata().ok().filter(Metadata::is_file),
-                _ => None,
+        let path = entry.path();
+        let looked = if kind.is_symlink() {
+            match path.canonicalize() {
+                Ok(target) if target.starts_with(root) => continue,
+                Ok(target) => target.metadata(),
+                Err(error) => Err(error),
             }
         } else {
-            entry.metadata().ok().filter(Metadata::is_file)
+            path.symlink_metadata()
         };
-        if let Some(metadata) = metadata {
-            scanned.files.push(found(entry.into_path(), &metadata));
+        match looked {
+            Ok(metadata) if metadata.is_file() => scanned.files.push(found(path.to_owned(), &metadata)),
+            Ok(_) => {}
+            // It went meanwhile, or leads nowhere.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                // A folder that gives names and nothing more does so of all that is in it.
+                let unseen = match path.parent() {
+                    Some(folder) if !kind.is_symlink() => folder,
+                    _ => path,
+                };
+                if scanned.unseen.last().is_none_or(|(last, _)| last != unseen) {
+                    scanned.unseen.push((unseen.to_owned(), system_words(&error)));
+                }
+            }
         }
     }
     Some(scanned)
@@ -252,6 +268,30 @@ mod tests {
         };
         assert!(path.starts_with(&root) && path != &root, "{}", path.display());
         assert!(why.contains("too long") && !why.contains("ddd"), "{why}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_folder_that_gives_names_only_is_named_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        // The folder's path is short enough to be read, and those of the files in it are not.
+        let chain = |name: &str, depth: usize| (0..depth).fold(root.clone(), |path, _| path.join(name));
+        fs::create_dir_all(chain("d", 16)).unwrap();
+        for name in ["a", "b"] {
+            fs::write(chain("d", 16).join(name.repeat(200)), "x").unwrap();
+        }
+        let long = "d".repeat(250);
+        for depth in (1..=16).rev() {
+            fs::rename(chain("d", depth), chain("d", depth - 1).join(&long)).unwrap();
+        }
+        let scanned = scan(&root, None, &|| false).unwrap();
+        assert!(scanned.files.is_empty());
+        let [(path, why)] = scanned.unseen.as_slice() else {
+            panic!("{:?}", scanned.unseen)
+        };
+        assert_eq!(path, &chain(&long, 16));
+        assert!(why.contains("too long"), "{why}");
     }
 
     #[cfg(unix)]

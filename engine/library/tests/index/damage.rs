@@ -118,6 +118,24 @@ fn a_damaged_database_is_begun_anew_with_what_was_added() {
 }
 
 #[test]
+fn a_database_that_is_gone_is_begun_anew_with_what_was_added() {
+    let lose: [fn(&std::path::Path); 2] = [
+        |file| fs::remove_file(file).unwrap(),
+        |file| fs::write(file, "").unwrap(),
+    ];
+    for lose in lose {
+        let place = Place::new();
+        place.write("a.txt", "about apples");
+        drop(place.filled());
+        lose(&place.index_folder().join("passages.sqlite"));
+        let (index, notices) = Index::open(&place.index_folder(), None).unwrap();
+        assert!(notices[0].contains("read again"), "{notices:?}");
+        update(&index);
+        assert_eq!(found(&index, "apples"), ["a.txt"]);
+    }
+}
+
+#[test]
 fn what_was_taken_out_does_not_come_back_with_a_new_database() {
     let place = Place::new();
     place.write("a.txt", "about apples");
