@@ -2,6 +2,8 @@
 // after a crash. The tests build on each other, as a person's first hour does.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before } from 'node:test';
 import {
   answerAtMost,
@@ -188,6 +190,16 @@ test('a chat is renamed, pinned and put into a folder', async () => {
   await machine.click('menuitem', 'New folder…');
   await (await machine.role('textbox', 'Name')).sendKeys('Sea', Key.ENTER);
   await until(() => machine.run('return document.querySelector("section[aria-label=Sea] button[data-chat]") !== null'), 'the chat in the folder');
+});
+
+test('a chat is saved to a file', async () => {
+  const file = join(machine.home, 'About lighthouses.md');
+  await chooseFromMenu(machine, 'About lighthouses', 'Export as Markdown');
+  await machine.answerDialog('Save File', file);
+  await until(async () => /Saved to .*About lighthouses\.md/.test(await machine.text()), 'where it was saved');
+  const saved = readFileSync(file, 'utf8');
+  assert.match(saved, /About lighthouses/);
+  assert.match(saved, /a lighthouse\?/);
 });
 
 test('a deleted chat can be brought back', async () => {

@@ -1,8 +1,9 @@
-// Documents and skills: files dropped on the window are read, asked about and cited; what was read is used again in another
+// Documents and skills: files dropped on the window and folders that are added are read, asked about and cited; what was read is used again in another
 // order after a restart; skills are listed, looked at and chosen.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before } from 'node:test';
 import { answerAtMost, closeDialog, dark, drop, inspector, main, mention, newChat, openChat, openSettings, send, titles, untilFinished } from './chat.mjs';
 import { Key, Machine, testOf, until } from './session.mjs';
@@ -111,7 +112,11 @@ test('what was picked for a message is there again after a restart', async () =>
 test('documents are listed with how far they are, filtered, and taken out for good', async () => {
   await machine.click('button', 'Documents');
   await until(async () => (await shown('documents-screen')).length === 1, 'the screen');
-  await drop(machine, logs);
+  const folder = join(machine.home, 'Lighthouse log');
+  mkdirSync(folder);
+  for (const { name, text } of logs) writeFileSync(join(folder, name), text);
+  await machine.click('button', 'Add folder…');
+  await machine.answerDialog('Select Folder', folder);
   await until(async () => (await shown('document-row')).length === 5, 'all documents');
   await until(async () => !/waiting|reading/i.test(await textOf('indexing-status')), 'all of them to be read');
   assert.deepEqual(await machine.violations(), []);
@@ -157,8 +162,8 @@ test('questions in another order after a restart are answered sooner', async () 
 test('the inspector shows what stood elsewhere before', async () => {
   await newChat(machine);
   // It was read behind other documents.
-  await mention(machine, '@', 'autumn.md');
-  const { prompt, reused } = await askFor('What did the keeper count in autumn?');
+  await mention(machine, '@', 'winter.md');
+  const { prompt, reused } = await askFor('What did the keeper count in winter?');
   assert.ok(reused > prompt / 2, `${reused} of ${prompt}`);
   await (await machine.last('button', /Show how this prompt was read/)).click();
   await inspector(machine);

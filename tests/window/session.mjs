@@ -45,6 +45,9 @@ function isRunning(pid) {
   }
 }
 
+/** Acts on the display itself; what it prints, which is nothing where it finds nothing. */
+const xdotool = (...words) => spawnSync('xdotool', words, { encoding: 'utf8' }).stdout.trim();
+
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -300,6 +303,17 @@ export class Machine {
       await this.mod('+');
       return false;
     }, `a page ${width} px wide`);
+  }
+
+  /** Types a path into the system's dialog with this title, which the page knows nothing of, and agrees. */
+  async answerDialog(title, path) {
+    const dialog = await until(() => xdotool('search', '--onlyvisible', '--name', `^${title}$`).split('\n')[0], `the dialog ${title}`);
+    xdotool('windowfocus', '--sync', dialog);
+    // Where the name of a file to save is already there, all of it is replaced.
+    xdotool('key', 'ctrl+a');
+    xdotool('type', '--delay', '20', path);
+    xdotool('key', 'Return');
+    await until(() => xdotool('search', '--onlyvisible', '--name', `^${title}$`) === '', `the dialog ${title} to be gone`);
   }
 
   async text(css = 'body') {

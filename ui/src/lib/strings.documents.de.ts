@@ -18,6 +18,7 @@ export const german: DocumentStrings = {
   addFiles: 'Dateien hinzufügen …',
   addFolder: 'Ordner hinzufügen …',
   added: (count) => `${documents(count)} hinzugefügt.`,
+  folderAdded: 'Ordner hinzugefügt.',
   attached: (count) => `${counted(count, 'Datei', 'Dateien')} hinzugefügt.`,
   notListed: (reason) => `Die Dokumente können nicht gezeigt werden: ${reason}`,
   loading: 'Wird nachgesehen …',

@@ -19,6 +19,7 @@ export const english = {
   addFiles: 'Add files…',
   addFolder: 'Add folder…',
   added: (count: number) => `${documents(count)} added.`,
+  folderAdded: 'Folder added.',
   attached: (count: number) => `${counted(count, 'file', 'files')} added.`,
   notListed: (reason: string) => `The documents cannot be shown: ${reason}`,
   loading: 'Looking…',
