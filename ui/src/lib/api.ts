@@ -26,6 +26,7 @@ import type {
   Snapshot,
   Start,
 } from './bindings';
+import { told } from './messages';
 
 /** Begins: from now on `onEvents` gets what happens. A later call takes the earlier one's place. */
 export function start(onEvents: (events: AppEvent[]) => void): Promise<Start> {
@@ -160,8 +161,8 @@ export const tuneModel = (): Promise<void> => invoke('tune_model');
 /** Opens a link in the system's browser. Ask first. */
 export const openLink = (url: string): Promise<void> => invoke('open_link', { url });
 
-/** The sentence for a person in whatever a command threw. */
+/** The sentence for a person in whatever a command threw, in the page's language. */
 export function messageOf(error: unknown): string {
-  if (typeof error === 'object' && error !== null && 'message' in error) return String(error.message);
+  if (typeof error === 'object' && error !== null && 'message' in error) return told(String(error.message));
   return String(error);
 }

@@ -1,5 +1,6 @@
 // The words of the screen of documents, in German.
 import { formatBytes, formatInteger, plural } from './format';
+import { told } from './messages';
 import type { DocumentStrings } from './strings.documents';
 
 const counted = (count: number, one: string, other: string): string =>
@@ -33,7 +34,7 @@ export const german: DocumentStrings = {
       case 'stopped':
         return 'Angehalten';
       case 'failed':
-        return work.message;
+        return told(work.message);
       case 'looking':
         return `${work.path} wird durchgesehen`;
       case 'reading':

@@ -3,6 +3,7 @@
 import { vi } from 'vitest';
 import type * as Api from '../lib/api';
 import type { AppEvent, Start } from '../lib/bindings';
+import { told } from '../lib/messages';
 import { aDocument, chatOf, documentList, inspection, settings, skillList, startOf, summary } from './values';
 
 type Commands = { [Name in keyof typeof Api]: ReturnType<typeof vi.fn<(typeof Api)[Name]>> };
@@ -139,6 +140,8 @@ export function resetApi(start: Partial<Start> = {}): void {
   api.tuneModel.mockResolvedValue();
   api.openLink.mockResolvedValue();
   api.messageOf.mockImplementation((error) =>
-    typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error),
+    typeof error === 'object' && error !== null && 'message' in error
+      ? told(String(error.message))
+      : String(error),
   );
 }

@@ -1,5 +1,6 @@
 // The quiet lines under an answer: how fast it was, what it reused, and why it ended when it did not end by itself.
 import type { AnswerStats, TurnState } from '../bindings';
+import { told } from '../messages';
 import { conversationStrings as strings } from '../strings.conversation';
 
 /** Savings below this are noise. */
@@ -52,7 +53,7 @@ export function announcement(state: TurnState, error: string | null): string {
     case 'stopped':
       return strings.answerStopped;
     case 'failed':
-      return strings.answerFailed(error ?? '');
+      return strings.answerFailed(told(error ?? ''));
     default:
       return `${strings.answerCut}. ${strings[state]}`;
   }

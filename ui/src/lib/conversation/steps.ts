@@ -1,5 +1,6 @@
 // What an answer did with tools, in words.
 import type { StepTold } from '../bindings';
+import { told } from '../messages';
 import { conversationStrings } from '../strings.conversation';
 
 /** A step as it is shown: a line, and what is behind it, if anything. */
@@ -29,7 +30,7 @@ export function stepLine(step: StepTold): StepLine {
     case 'calls':
       return line(words.calls(step.tool), words.arguments, step.arguments === '{}' ? '' : step.arguments);
     case 'broken':
-      return line(words.broken(step.reason), words.whatItWrote, step.text, true);
+      return line(words.broken(told(step.reason)), words.whatItWrote, step.text, true);
     case 'starting':
       return line(words.starting([step.script, ...step.arguments].join(' ')));
     case 'skill':
@@ -40,7 +41,7 @@ export function stepLine(step: StepTold): StepLine {
       return line(step.isCut ? words.referenceCut(step.file) : words.reference(step.file));
     case 'script':
       return line(
-        words.script(step.script, step.ending, step.milliseconds),
+        words.script(step.script, told(step.ending), step.milliseconds),
         words.output,
         step.output,
         !step.isDone,
@@ -53,7 +54,7 @@ export function stepLine(step: StepTold): StepLine {
         step.isError,
       );
     case 'refused':
-      return line(words.refused(step.reason), '', '', true);
+      return line(words.refused(told(step.reason)), '', '', true);
     case 'outOfSteps':
       return line(words.outOfSteps(step.steps), '', '', true);
   }

@@ -14,6 +14,7 @@ import type {
   Settings,
   Start,
 } from '../bindings';
+import { told } from '../messages';
 import { strings } from '../strings';
 import { Attached } from './attached.svelte';
 import { adoptChat, answeredChats, applyToAnswers, applyToChat, turnUnderWay, type Answers } from './chat';
@@ -120,7 +121,7 @@ export class AppState {
       (column) => this.settings.value[setting[column]],
       (column, open) => void this.#saveQuietly({ [setting[column]]: open }),
     );
-    for (const notice of start.notices) toasts.info(notice, { lifeMs: null });
+    for (const notice of start.notices) toasts.info(told(notice), { lifeMs: null });
   }
 
   /** Shows what was on show before the page was loaded anew. */
@@ -386,7 +387,7 @@ export class AppState {
         this.attached.indexed(event.indexing);
         break;
       case 'notice':
-        this.toasts.info(event.message, { lifeMs: null });
+        this.toasts.info(told(event.message), { lifeMs: null });
         break;
       default:
         break;
