@@ -24,6 +24,7 @@ use reprise_library::{Ocr, TokenCounter, files, folders};
 
 use crate::events::Events;
 use crate::host::Host;
+use crate::platform;
 use crate::types::{
     AppEvent, DocumentList, DocumentShown, DocumentText, Failure, IndexWork, Indexing, PassageShown,
     SourceShown,
@@ -187,9 +188,10 @@ impl Documents {
         });
         let thread = {
             let inner = Arc::clone(&inner);
-            thread::Builder::new()
-                .name("documents".into())
-                .spawn(move || inner.keep(&queue))?
+            thread::Builder::new().name("documents".into()).spawn(move || {
+                platform::let_the_window_go_first();
+                inner.keep(&queue);
+            })?
         };
         if inner.folders.index.is_dir() {
             let _ = inner.wishes.send(Wish::Update);

@@ -33,6 +33,7 @@ use reprise_library::skills::servers::Servers;
 
 use crate::events::Events;
 use crate::pictures::Pictures;
+use crate::platform;
 use crate::types::{AppEvent, Failure, ModelState, Phase, Settings, UnderWay};
 use questions::Questions;
 use worker::Worker;
@@ -196,9 +197,11 @@ impl Host {
         let (jobs, queue) = mpsc::channel();
         let shared = Shared::new(store, events, settings)?;
         let worker = Worker::new(Arc::clone(&shared), jobs.clone());
-        thread::Builder::new()
-            .name("worker".into())
-            .spawn(move || worker.run(&queue))?;
+        thread::Builder::new().name("worker".into()).spawn(move || {
+            // The engine's threads are started from here.
+            platform::let_the_window_go_first();
+            worker.run(&queue);
+        })?;
         Ok(Host { shared, jobs })
     }
 

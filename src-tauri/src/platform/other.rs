@@ -8,6 +8,9 @@ pub fn revive_page<R: tauri::Runtime>(_window: &tauri::WebviewWindow<R>) -> taur
     Ok(())
 }
 
+/// Windows and macOS let the program in front go first by themselves.
+pub fn let_the_window_go_first() {}
+
 pub fn has_cjk_fonts() -> bool {
     true
 }
