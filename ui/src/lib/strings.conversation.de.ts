@@ -118,6 +118,7 @@ export const german: ConversationStrings = {
   cited: 'genannt',
   given: 'Was die Frage mitbekam',
   openGiven: (label) => `${label} zeigen`,
+  inFolder: (label, folder) => `${label} (im Ordner ${folder})`,
 
   steps: 'Schritte dieser Antwort',
   step: {

@@ -128,6 +128,7 @@ export const english = {
   cited: 'cited',
   given: 'What the question was given',
   openGiven: (label: string): string => `Show ${label}`,
+  inFolder: (label: string, folder: string): string => `${label} (in ${folder})`,
 
   steps: 'Steps of this answer',
   step: {

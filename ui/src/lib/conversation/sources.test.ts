@@ -51,6 +51,21 @@ describe('an answer from documents', () => {
     steps: [],
   };
 
+  it('tells files of one name apart by their folders', async () => {
+    const inFolder = (folder: string): Given =>
+      aPassage({
+        label: 'soup.md',
+        source: { ...aPassage().source, path: `/${folder}/soup.md` } as Given['source'],
+      });
+    const { user } = show(
+      { text: 'Soup.' },
+      { ...told, given: [inFolder('summer'), inFolder('winter')], cited: [] },
+    );
+    await user.click(within(await screen.findByTestId('sources-line')).getByRole('button'));
+    expect(screen.getByRole('button', { name: 'Show soup.md (in summer)' })).toBeVisible();
+    expect(screen.getByRole('button', { name: 'Show soup.md (in winter)' })).toBeVisible();
+  });
+
   it('names its passages by marks that open them', async () => {
     const { user, onGiven, onLink } = show({ text: 'Ferns grow [garden.pdf, page 3].' }, told);
     const mark = await screen.findByRole('link', { name: 'garden.pdf, page 3' });
