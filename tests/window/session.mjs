@@ -312,8 +312,14 @@ export class Machine {
     // Where the name of a file to save is already there, all of it is replaced.
     xdotool('key', 'ctrl+a');
     xdotool('type', '--delay', '20', path);
-    xdotool('key', 'Return');
-    await until(() => xdotool('search', '--onlyvisible', '--name', `^${title}$`) === '', `the dialog ${title} to be gone`);
+    const isGone = () => xdotool('search', '--onlyvisible', '--name', `^${title}$`) === '';
+    await until(async () => {
+      if (isGone()) return true;
+      // The first one may only take up what the dialog has guessed.
+      xdotool('key', 'Return');
+      await new Promise((wake) => setTimeout(wake, 500));
+      return isGone();
+    }, `the dialog ${title} to be gone`);
   }
 
   async text(css = 'body') {
