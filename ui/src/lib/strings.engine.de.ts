@@ -25,6 +25,7 @@ const methods: Record<string, string> = {
 /** What the panel says of the engine, in German. */
 export const german: EngineStrings = {
   unnamed: 'Ohne Namen',
+  ownWork: { 'reading ahead': 'Vorauslesen', title: 'ein Titel' },
   unknown: 'Unbekannt',
   pages,
   tokens,

@@ -27,6 +27,8 @@ const methods: Record<string, string> = {
 /** What the panel says of the engine, in English. */
 export const english = {
   unnamed: 'Unnamed',
+  // What the program does by itself, by the engine's name for it.
+  ownWork: { 'reading ahead': 'reading ahead', title: 'a title' } as Record<string, string>,
   unknown: 'Unknown',
   pages,
   tokens,

@@ -18,7 +18,8 @@ export type Fact = { name: string; value: string; note?: string };
 const words = strings.engine;
 
 /** Who asked, as a person reads it. */
-export const ownerName = (owner: string): string => (owner.trim() === '' ? words.unnamed : owner);
+export const ownerName = (owner: string): string =>
+  owner.trim() === '' ? words.unnamed : (words.ownWork[owner] ?? owner);
 
 /** Sizes and formats of the pool. */
 export function poolFacts({ pool, model }: Pick<Snapshot, 'pool' | 'model'>): Fact[] {
