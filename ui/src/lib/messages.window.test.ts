@@ -1,8 +1,8 @@
 // A window in German: what the program says in English is German where it is shown.
-import { cleanup, screen, waitFor, within } from '@testing-library/svelte';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { screen, waitFor, within } from '@testing-library/svelte';
+import { expect, it, vi } from 'vitest';
 import { api, emit } from '../test/api';
-import { drawTurns, freshWindow, openPage } from '../test/page';
+import { eachOnAPageWithTurns, openPage } from '../test/page';
 import { settings, summary } from '../test/values';
 import { aTurn, anAnswer } from './conversation/testing';
 
@@ -14,14 +14,7 @@ const chat = summary({ id: 1, title: 'Garten' });
 const inGerman = { settings: settings({ language: 'german' }) };
 const list = { chats: [chat], folders: [] };
 
-beforeEach(() => {
-  freshWindow();
-  drawTurns();
-});
-afterEach(() => {
-  cleanup();
-  document.body.replaceChildren();
-});
+eachOnAPageWithTurns();
 
 it('an answer that failed, and a command', async () => {
   const turns = [

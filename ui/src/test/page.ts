@@ -1,8 +1,8 @@
 // The whole page for a test: rendered, with a program that answers as the test says. The test mocks `lib/api` itself.
-import { render, screen, within } from '@testing-library/svelte';
+import { cleanup, render, screen, within } from '@testing-library/svelte';
 import userEvent, { type UserEvent } from '@testing-library/user-event';
 import axe from 'axe-core';
-import { vi } from 'vitest';
+import { afterEach, beforeEach, vi } from 'vitest';
 import App from '../App.svelte';
 import type { Start } from '../lib/bindings';
 import { resetApi } from './api';
@@ -37,6 +37,18 @@ export function drawTurns(): void {
   vi.stubGlobal('ResizeObserver', FakeResizeObserver);
   vi.spyOn(HTMLElement.prototype, 'offsetParent', 'get').mockReturnValue(document.body);
   vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(600);
+}
+
+/** Each test of the file begins with a fresh window that draws the turns of a chat, and takes its page away. */
+export function eachOnAPageWithTurns(): void {
+  beforeEach(() => {
+    freshWindow();
+    drawTurns();
+  });
+  afterEach(() => {
+    cleanup();
+    document.body.replaceChildren();
+  });
 }
 
 /** Opens the page; `prepare` says what the program answers to everything else. */

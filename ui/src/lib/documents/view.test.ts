@@ -1,7 +1,7 @@
-import { cleanup, screen, waitFor, within } from '@testing-library/svelte';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { screen, waitFor, within } from '@testing-library/svelte';
+import { expect, it, vi } from 'vitest';
 import { api } from '../../test/api';
-import { drawTurns, faults, freshWindow, goTo, openPage } from '../../test/page';
+import { eachOnAPageWithTurns, faults, goTo, openPage } from '../../test/page';
 import { aDocument, aPassage, chatOf, documentList, summary, turn } from '../../test/values';
 import type { DocumentText, PassageShown } from '../bindings';
 import { passagesAt, stretchAround } from './passages';
@@ -45,14 +45,7 @@ async function openCited(read: () => Promise<DocumentText>, start = 200, end = 2
   return { user, dialog: within(await screen.findByRole('dialog', { name: 'garden.pdf' })) };
 }
 
-beforeEach(() => {
-  freshWindow();
-  drawTurns();
-});
-afterEach(() => {
-  cleanup();
-  document.body.replaceChildren();
-});
+eachOnAPageWithTurns();
 
 it('a mark in an answer opens its document at the passage, which says that it is the one', async () => {
   const { user, dialog } = await openCited(async () => text(5));
