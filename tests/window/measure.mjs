@@ -16,12 +16,13 @@ const ROUNDS = Number(process.env.REPRISE_MEASURE_ROUNDS ?? 3);
 
 /** Installs a probe that notes how long the page's thread is taken at a stretch: how late a message to itself comes. */
 const PROBE = `
-  window.probe = { gaps: [], frames: [], running: true };
+  window.probe = { gaps: [], ends: [], frames: [], running: true };
   const channel = new MessageChannel();
   let last = performance.now();
   channel.port1.onmessage = () => {
     const now = performance.now();
     probe.gaps.push(now - last);
+    probe.ends.push(performance.timeOrigin + now);
     last = now;
     if (probe.running) setTimeout(() => { last = performance.now(); channel.port2.postMessage(0); }, 3);
   };
@@ -37,6 +38,22 @@ const PROBE = `
 
 const rank = (values, share) => values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * share))];
 const ms = (value) => `${value.toFixed(value < 10 ? 1 : 0)} ms`;
+
+/** Notes how long a process's first thread has had a core, until `end` is called, which gives the time it had one in a stretch. */
+function watchThread(pid) {
+  const seen = [];
+  const look = () => seen.push([Date.now(), Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6]);
+  look();
+  const timer = setInterval(look, 5);
+  return {
+    end() {
+      clearInterval(timer);
+      look();
+      // From the last look before the stretch to the first one after it: at least what falls into it.
+      return (from, to) => seen.find(([time]) => time >= to)[1] - seen.findLast(([time]) => time <= from)[1];
+    },
+  };
+}
 
 /** When a process began, in ms since 1970. */
 function beginOf(pid) {
@@ -63,6 +80,7 @@ function memory(pid) {
     const status = readFileSync(`/proc/${process}/status`, 'utf8');
     const rollup = readFileSync(`/proc/${process}/smaps_rollup`, 'utf8');
     return {
+      pid: process,
       name: /Name:\s+(.*)/.exec(status)[1],
       rss: Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1000,
       pss: Number(/^Pss:\s+(\d+)/m.exec(rollup)?.[1] ?? 0) / 1000,
@@ -147,12 +165,18 @@ try {
   await send(machine, 'Write a very long story about a lighthouse keeper. Tell every day of the year in detail.');
   await untilLonger(machine, 20);
   await machine.run(PROBE);
+  const thread = watchThread(memory(machine.pid()).find(({ name }) => name.startsWith('WebKitWebProc')).pid);
   const before = (await untilLonger(machine, 0)).length;
   await new Promise((wake) => setTimeout(wake, STREAM_SECONDS * 1000));
   const streamed = await machine.run('probe.running = false; return probe');
   const after = (await untilLonger(machine, 0)).length;
   console.log(`streamed ${((after - before) / STREAM_SECONDS).toFixed(0)} characters/s`);
   tell('streaming, tasks', streamed.gaps);
+  const worked = thread.end();
+  for (const [index, gap] of streamed.gaps.entries()) {
+    const end = streamed.ends[index];
+    if (gap > 50) console.log(`  in one of ${ms(gap)} the page's thread had a core for at most ${ms(worked(end - gap, end))}`);
+  }
   tell('streaming, frames', streamed.frames);
   await stop(machine).catch(() => {}); // it may have ended by itself
   console.log(/[\d.]+ tokens\/s/.exec(await main(machine))?.[0]);
